@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "backends/base/head.h"
-#include "backends/cpu/alignment.h"
 #include "backends/cpu/member.h"
 #include "backends/cpu/members.h"
 #include "backends/cpu/onednn/isa.h"
@@ -71,10 +70,6 @@ typedef struct {
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static uint64_t bytes_of_sum(const dp_kernel_operand *v) {
-  return dp_align_up((uint64_t)dp_local_count(&v->local) * dp_type_bytes(v->dtype), DP_CPU_ALIGNMENT);
-}
-
 // room: for what is described.
 static rooms measure(const dp_kernel_spec *spec, const dp_head *head, dp_members_choose *choose, dp_head_chunk *room) {
   adding sums;
@@ -87,7 +82,7 @@ static rooms measure(const dp_kernel_spec *spec, const dp_head *head, dp_members
   make_adding(spec, head, &sums);
   found.chunk = larger(found.chunk, dp_members_scratch_bytes(&sums.spec, choose));
   for (int k = 0; k < spec->n_outputs; k++)
-    if (head->standing[spec->n_inputs + k] == DP_HEAD_SUM) found.sums += bytes_of_sum(&spec->outputs[k]);
+    if (head->standing[spec->n_inputs + k] == DP_HEAD_SUM) found.sums += dp_members_bytes_of(&spec->outputs[k]);
   return found;
 }
 
@@ -191,7 +186,7 @@ static void find_sums(const dp_kernel_spec *spec, const head_state *s, void *con
   for (int k = 0; k < spec->n_outputs; k++) {
     if (s->head.standing[spec->n_inputs + k] != DP_HEAD_SUM) continue;
     *sums++ = part ? scratch_of(s, scratch, part) - s->rooms.sums + at : out[k];
-    at += bytes_of_sum(&spec->outputs[k]);
+    at += dp_members_bytes_of(&spec->outputs[k]);
   }
 }
 

@@ -12,7 +12,7 @@
 
 static uint64_t room_of(uint64_t bytes) { return dp_align_up(bytes, DP_CPU_ALIGNMENT); }
 
-static uint64_t bytes_of(const dp_kernel_operand *v) {
+uint64_t dp_members_bytes_of(const dp_kernel_operand *v) {
   return v->present ? room_of((uint64_t)dp_local_count(&v->local) * dp_type_bytes(v->dtype)) : 0;
 }
 
@@ -61,13 +61,19 @@ static void find_homes(placing *p) {
   }
 }
 
+// Whether a result can replace the operand element by element. Memory of equal bytes is not enough: these are rounded.
+static bool is_alike(const dp_kernel_operand *x, const dp_kernel_operand *y) {
+  return x->dtype == y->dtype && dp_local_count(&x->local) == dp_local_count(&y->local);
+}
+
 // Memory inside that member m may write the value to: free before it, or its first operand's. -1: there is none.
 static int32_t find_room(const placing *p, int m, int32_t value, bool in_place) {
   const dp_kernel_region *r = p->spec->region;
   const int32_t x = r->members[m].n_inputs ? r->members[m].inputs[0] : -1;
   for (int32_t old = p->n_ends; old < r->n_values; old++) {
-    if (!p->in_use[old] || bytes_of(&r->values[old]) != bytes_of(&r->values[value])) continue;
-    const bool is_first = in_place && x >= 0 && p->home[x] == old && value == r->members[m].outputs[0];
+    if (!p->in_use[old] || dp_members_bytes_of(&r->values[old]) != dp_members_bytes_of(&r->values[value])) continue;
+    const bool is_first = in_place && x >= 0 && p->home[x] == old && value == r->members[m].outputs[0] &&
+                          is_alike(&r->values[x], &r->values[value]);
     if (p->last[old] < m || (p->last[old] == m && is_first)) return old;
   }
   return -1;
@@ -96,7 +102,7 @@ static void place_all(placing *p, dp_members_choose *choose) {
       p->in_use[v] = true;
       p->offset[v] = old < 0 ? p->bytes : p->offset[old];
       if (old < 0)
-        p->bytes += bytes_of(&r->values[v]);
+        p->bytes += dp_members_bytes_of(&r->values[v]);
       else
         p->in_use[old] = false;
     }

@@ -11,6 +11,8 @@ extern "C" {
 // The kernel that computes a member; NULL: none.
 typedef const dp_kernel *dp_members_choose(const dp_member_spec *member);
 
+// What a value takes of scratch; 0 if it is absent.
+uint64_t dp_members_bytes_of(const dp_kernel_operand *value);
 // Whether every member has a kernel.
 bool dp_members_match(const dp_kernel_spec *region, dp_members_choose *choose);
 uint64_t dp_members_scratch_bytes(const dp_kernel_spec *region, dp_members_choose *choose);

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "backends/cpu/target.h"
-#include "tests/backends/drawn_region.h"
+#include "tests/backends/region_builder.h"
 
 namespace dp_test {
 namespace {
@@ -75,6 +75,23 @@ TEST(Region, ResultsMayLieOnOperands) {
     checked++;
   }
   EXPECT_GT(checked, 80);
+}
+
+// A value that is broadcast, or has a smaller type, leaves its memory to no result of its reader, though both take the
+// least that memory is given out in.
+TEST(Region, AResultReplacesWhatHasItsTypeAndExtents) {
+  RegionBuilder b(1);
+  const int x = b.Operand(DP_FLOAT32, {2, 3});
+  const int sum = b.Add("", "ReduceSum", {x}, DP_FLOAT32, {2, 1}, false, {b.Axes({1}), b.Int("keepdims", 1)});
+  const int spread = b.Add("", "Add", {sum, x}, DP_FLOAT32, {2, 3}, false);
+  b.Add("", "Neg", {spread}, DP_FLOAT32, {2, 3}, true);
+  b.Number();
+  const std::vector<Tensor> in = b.Tensors(0, 1);
+  const std::vector<Tensor> out = ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &b, in);
+  for (int64_t i = 0; i < 6; i++) {
+    const int64_t row = i / 3 * 3;
+    EXPECT_NEAR(out[0].Get(i), -(in[0].Get(row) + in[0].Get(row + 1) + in[0].Get(row + 2) + in[0].Get(i)), 1e-5) << i;
+  }
 }
 
 // A plan reserves what the largest shard needs.
