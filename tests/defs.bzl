@@ -7,12 +7,24 @@ sanitizers; it belongs on tests that take no more than a few seconds there. "nos
 long and starts no thread from the thread sanitizer.
 """
 
-def dp_test(name, srcs = None, deps = [], tags = [], size = "small", **kwargs):
+# Compilers take half as long over GoogleTest's and the standard library's templates. What takes a test's time is in
+# libraries, which are optimised.
+QUICK = ["-O0"]
+COMMON_HEADERS = [
+    "-include",
+    "$(BINDIR)/tests/precompiled/common_headers.h",
+]
+
+def dp_test(name, srcs = None, deps = [], tags = [], size = "small", copts = [], **kwargs):
     native.cc_test(
         name = name,
         size = size,
         srcs = srcs or [name + ".cc"],
+        copts = QUICK + COMMON_HEADERS + copts,
         tags = tags,
-        deps = deps + ["@gtest//:gtest_main"],
+        deps = deps + [
+            "//tests:common_headers",
+            "@gtest//:gtest_main",
+        ],
         **kwargs
     )

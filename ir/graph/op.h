@@ -67,6 +67,9 @@ typedef enum {
   // Sums up products of its operands' elements: far more work than reading them and writing its result, on which cheap
   // nodes can follow before it is stored.
   DP_OP_PRODUCT = 256,
+  // Works on channels, dim 1 of operand 0: at each index there, results depend only on what operands hold there. The
+  // channels of operands and results with as many dims are dim 1 too; those of others are their last dim.
+  DP_OP_CHANNELS = 512,
 } dp_op_flags;
 
 // What an operator computes in under --precision=bf16 or fp16 (passes/model/mixed.c), as PyTorch's autocast has it.

@@ -125,6 +125,9 @@ typedef struct dp_target {
   int (*threads)(int64_t devices);
   double thread_work;  // operations or bytes per thread that make starting it worthwhile
   bool producers;      // regions may begin with products and end with reductions: its kernels gain by that
+  // Regions may have members that work on channels (DP_OP_CHANNELS), where a channel of what these normalize takes so
+  // many bytes on a device at most. 0: never.
+  double channel_bytes;
   // Scores of a loss that take so many bytes or more on a device are made and used in chunks (passes/fuse/heads.c).
   // 0: never.
   double chunk_bytes;

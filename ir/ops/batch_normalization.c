@@ -238,6 +238,7 @@ const dp_op dp_op_BatchNormalization = {
                 DP_OPTIONAL("saved_invstd", DP_FLOATS, 'T')},
     .attrs = {DP_FLOAT_ATTR("epsilon", 1e-5), DP_FLOAT_ATTR("momentum", 0.9), DP_INT_ATTR("training_mode", 0),
               DP_INT_ATTR("unbiased", 0)},
+    .flags = DP_OP_CHANNELS,
     .precision = DP_PRECISION_WITHIN,
     .infer = infer,
     .gradient = gradient,

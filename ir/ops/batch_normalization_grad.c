@@ -65,6 +65,7 @@ const dp_op dp_op_BatchNormalizationGrad = {
                DP_OPERAND("invstd", DP_FLOATS, 'T'), DP_OPERAND("dY", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T'), DP_OPTIONAL("dscale", DP_FLOATS, 'T'),
                 DP_OPTIONAL("dB", DP_FLOATS, 'T')},
+    .flags = DP_OP_CHANNELS,
     .precision = DP_PRECISION_WITHIN,
     .infer = infer,
     .sharding = placements,

@@ -103,6 +103,7 @@ const dp_op dp_op_GroupedBatchNormalization = {
                 DP_OPERAND("saved_invstd", DP_FLOATS, 'T'), DP_OPTIONAL("mean", DP_FLOATS, 'T'),
                 DP_OPTIONAL("var", DP_FLOATS, 'T')},
     .attrs = {DP_BATCH_NORMALIZATION_GROUPS, DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("unbiased", 0)},
+    .flags = DP_OP_CHANNELS,
     .precision = DP_PRECISION_WITHIN,
     .infer = infer,
     .gradient = gradient,

@@ -50,6 +50,7 @@ const dp_op dp_op_GroupedBatchNormalizationGrad = {
     .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T'), DP_OPTIONAL("dscale", DP_FLOATS, 'T'),
                 DP_OPTIONAL("dB", DP_FLOATS, 'T')},
     .attrs = {DP_BATCH_NORMALIZATION_GROUPS},
+    .flags = DP_OP_CHANNELS,
     .precision = DP_PRECISION_WITHIN,
     .infer = infer,
     .sharding = placements,

@@ -100,11 +100,12 @@ dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction
 
 // ---- operands under results -----------------------------------------------------------------------------------------
 
-// Whether a member works on rows, or on single elements as updates do.
-static bool has_rows(const dp_checker *c, const Dp__Instruction *member) {
+// Whether a member works on rows or channels, or on single elements as updates do.
+static bool works_on_parts(const dp_checker *c, const Dp__Instruction *member) {
   const dp_node *node = c->graph->nodes[member->nodes[0]];
   const int rank = node->n_inputs && node->inputs[0] ? node->inputs[0]->type.shape.rank : 0;
-  return dp_op_is(node->op, DP_OP_UPDATE) || dp_op_is_pointwise(node->op) || dp_op_row(node, rank) > 0;
+  return dp_op_is(node->op, DP_OP_UPDATE) || dp_op_is_pointwise(node->op) || dp_op_is(node->op, DP_OP_CHANNELS) ||
+         dp_op_row(node, rank) > 0;
 }
 
 // The operand that a member's result may replace while the member reads it; -1: none.
@@ -114,8 +115,9 @@ static int64_t replaced(const Dp__Instruction *member, size_t result) {
   return dp_op_is_pointwise(op) && !result ? 0 : -1;
 }
 
-// Members process their operands row by row, together or one after another. So a result may overwrite an operand that
-// no member after its producer reads. A pointwise producer may read it itself, as the operand that it replaces.
+// Members process their operands row by row or channel by channel, together or one after another. So a result may
+// overwrite an operand that no member after its producer reads. A pointwise producer may read it itself, as the operand
+// that it replaces.
 bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
   const dp_type *result = &dp_checker_output(c, in, (size_t)r)->value->type;
@@ -124,7 +126,7 @@ bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32
   bool made = false;
   for (size_t m = 0; m < in->n_members; m++) {
     const Dp__Instruction *member = in->members[m];
-    if (!has_rows(c, member)) return false;
+    if (!works_on_parts(c, member)) return false;
     int64_t over = -1;
     for (size_t i = 0; i < member->n_outputs && !made; i++) {
       made = member->outputs[i] == in->outputs[r];

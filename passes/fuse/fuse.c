@@ -6,12 +6,16 @@
 // also where a Reshape stands in between, and reductions of its rows' values over other dims, such as the gradients of
 // biases (reductions.c).
 //
+// Batch normalizations and their gradients work on channels. Pointwise nodes around them join them where a channel fits
+// the cache, so that these become regions too, with all other members pointwise.
+//
 // Nodes are visited from the last to the first. A node joins the region of its earliest user, so that what only the
 // backward pass needs is computed there and not kept through the forward pass. The depth of a region is one more than
 // the largest depth of whatever needs it. Regions of equal depth cannot depend on each other, so a node may join the
 // regions of its earliest users into one, if all of them are regions that it fits. This makes no cycle. In a pipeline
 // no region extends across a Send or a Recv, since stages have agreed on the order of these.
 #include "passes/base/pass.h"
+#include "passes/cost/cost_model.h"
 #include "passes/fuse/groups.h"
 #include "passes/fuse/regions.h"
 
@@ -37,6 +41,7 @@ bool dp_fuse_cover(const dp_graph *graph, frame *f, const frame *other) {
       other->micro_count != f->micro_count)
     return false;
   f->row = (int)dp_min_i64(f->row, other->row);
+  f->channels |= other->channels;
   for (int i = 0; i < f->shape.rank; i++) {
     const dp_dim here = f->shape.dims[i], there = other->shape.dims[i], one = dp_dim_of(1);
     const bool equal = dp_dim_equal(here, there);
@@ -57,8 +62,22 @@ bool dp_fuse_cover(const dp_graph *graph, frame *f, const frame *other) {
   return true;
 }
 
+// The frame of a node that works on channels: of the operand that has these in dim 1, and of its results with as many
+// dims. Others are statistics of channels.
+static bool frame_of_channels(const dp_graph *graph, const dp_node *node, frame *f) {
+  *f = frame_of_value(graph, node->inputs[0]);
+  f->channels = true;
+  for (int k = 0; k < node->n_outputs; k++) {
+    if (!node->outputs[k] || node->outputs[k]->type.shape.rank != f->shape.rank) continue;
+    const frame result = frame_of_value(graph, node->outputs[k]);
+    if (!dp_fuse_cover(graph, f, &result)) return false;
+  }
+  return true;
+}
+
 // The frame of a node by itself: of its results, and of the operand that it takes rows of.
 static bool frame_of(const dp_graph *graph, const dp_node *node, frame *f) {
+  if (dp_op_is(node->op, DP_OP_CHANNELS)) return frame_of_channels(graph, node, f);
   *f = frame_of_value(graph, node->outputs[0]);
   for (int k = 1; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;
@@ -73,9 +92,9 @@ static bool frame_of(const dp_graph *graph, const dp_node *node, frame *f) {
   return f->row > 0;
 }
 
-// Whether there are rows, and they are short enough for the cache.
 bool dp_fuse_is_good(const frame *f) {
   int64_t elements = 1;
+  if (f->channels) return f->row == f->shape.rank;
   if (!f->row && f->shape.rank) return false;
   for (int i = f->row; i < f->shape.rank && elements <= MAX_ROW; i++) {
     const dp_dim dim = f->shape.dims[i];
@@ -115,12 +134,27 @@ static bool is_product(const dp_node *node) { return node && dp_op_is(node->op, 
 
 static bool is_view(const dp_node *node) { return dp_op_is(node->op, DP_OP_VIEW) && is_plain(node); }
 
+// Whether the node works on channels, and the target's kernels do: each fits the cache.
+static bool has_channels(const work *w, const dp_node *node) {
+  if (!dp_op_is(node->op, DP_OP_CHANNELS) || !(w->channel_bytes > 0)) return false;
+  const dp_value *x = node->inputs[0];
+  const dp_mesh *mesh = &w->graph->model->mesh;
+  double channels = (double)x->type.shape.dims[1].offset;
+  for (int a = 0; a < mesh->n_axes; a++)
+    if (x->placements[a].kind == DP_SHARD && x->placements[a].dim == 1) channels /= (double)mesh->axes[a].size;
+  return dp_cost_model_bytes(w->graph->model, x) <= w->channel_bytes * channels;
+}
+
 bool dp_fuse_can(const work *w, const dp_node *node, frame *f) {
-  if (!is_plain(node) || (!dp_op_is_pointwise(node->op) && !node->op->row)) return false;
+  const bool channels = has_channels(w, node);
+  if (!is_plain(node) || (!dp_op_is_pointwise(node->op) && !node->op->row && !channels)) return false;
   if (!frame_of(w->graph, node, f) || !dp_fuse_is_good(f)) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
-    if (x && (!is_computed_in(x) || !fits(&x->type.shape, &f->shape) || x->space == DP_SPACE_HOST_INPUT)) return false;
+    if (!x) continue;
+    const bool statistics = channels && x->type.shape.rank != f->shape.rank;
+    if (!is_computed_in(x) || x->space == DP_SPACE_HOST_INPUT || !(statistics || fits(&x->type.shape, &f->shape)))
+      return false;
   }
   return true;
 }
@@ -227,7 +261,10 @@ static dp_status run(dp_compile *compile) {
     dp_graph *graph = compile->model->graphs[i];
     dp_arena *scratch = dp_arena_create(0);
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-    work w = {.graph = graph, .scratch = scratch, .producers = compile->options->target->producers};
+    work w = {.graph = graph,
+              .scratch = scratch,
+              .producers = compile->options->target->producers,
+              .channel_bytes = compile->options->target->channel_bytes};
     dp_regions_put_in_order(graph, scratch);
     w.before = dp_issue_order_edges_make(scratch, graph);
     w.after = dp_issue_order_edges_turn(scratch, &w.before, graph->n_nodes);

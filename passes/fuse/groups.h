@@ -11,6 +11,7 @@ enum { DP_FUSE_MEMBERS = 32, DP_FUSE_OPERANDS = 64 };  // at most, of a region
 typedef struct {
   dp_shape shape;
   int row, micro_first, micro_count;
+  bool channels;  // some member works on them: all others are pointwise
   const dp_placement *placements[DP_MAX_MESH];
 } dp_fuse_frame;
 
@@ -28,7 +29,8 @@ typedef struct {
 typedef struct {
   dp_graph *graph;
   dp_arena *scratch;
-  bool producers;  // dp_target.producers
+  bool producers;        // dp_target.producers
+  double channel_bytes;  // dp_target.channel_bytes
   dp_issue_order_edges before, after;
   int32_t *segment;   // (nodes) the number of transfers between stages before it
   int32_t *group_of;  // (nodes)
@@ -58,9 +60,9 @@ static inline bool dp_fuse_has_one_user(const dp_fuse_work *w, const dp_node *no
 // Makes the frame cover another one. Where only one of them has extent 1, rows begin there at the latest. False: they
 // do not fit, and f is undefined.
 bool dp_fuse_cover(const dp_graph *graph, dp_fuse_frame *f, const dp_fuse_frame *other);
-// Whether there are rows, and they are short enough for the cache.
+// Whether there are rows, and they are short enough for the cache, or all is pointwise but what works on channels.
 bool dp_fuse_is_good(const dp_fuse_frame *f);
-// Whether the node may be a member that works on rows; its frame.
+// Whether the node may be a member that works on rows or channels; its frame.
 bool dp_fuse_can(const dp_fuse_work *w, const dp_node *node, dp_fuse_frame *f);
 
 // Reductions over other dims than those of rows join the region that computes what they reduce.

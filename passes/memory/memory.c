@@ -109,19 +109,20 @@ static int32_t last_reader(const dp_graph *body, int o, bool *first) {
   return last;
 }
 
-// Whether all members work on rows. Others need their operands whole.
-static bool has_rows(const dp_graph *body) {
+// Whether all members work on rows or channels. Others need their operands whole.
+static bool works_on_parts(const dp_graph *body) {
   for (int32_t m = 0; m < body->n_nodes; m++) {
     const dp_node *member = body->nodes[m];
     const int rank = member->n_inputs && member->inputs[0] ? member->inputs[0]->type.shape.rank : 0;
-    if (!dp_op_is(member->op, DP_OP_UPDATE) && !dp_op_is_pointwise(member->op) && !dp_op_row(member, rank))
+    if (!dp_op_is(member->op, DP_OP_UPDATE) && !dp_op_is_pointwise(member->op) &&
+        !dp_op_is(member->op, DP_OP_CHANNELS) && !dp_op_row(member, rank))
       return false;
   }
   return true;
 }
 
-// Whether the region, all members of which have rows, can put result k where operand o is: no member reads that any
-// more when it is written, and no other result lies there.
+// Whether the region, all members of which work on rows or channels, can put result k where operand o is: no member
+// reads that any more when it is written, and no other result lies there.
 static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
   const dp_value *x = node->inputs[o], *y = node->outputs[k];
   for (int other = 0; other < k; other++)
@@ -199,7 +200,7 @@ static int replaced_by(const work *w, const dp_node *node, int k) {
   const int updated = region_updates_part(node, k);
   if (updated >= 0) return updated;
   const dp_kernel *kernel = dp_kernel_find(w->target, node->kernel);
-  if (!kernel || !kernel->in_place || !has_rows(node->body)) return -1;
+  if (!kernel || !kernel->in_place || !works_on_parts(node->body)) return -1;
   for (int o = 0; o < node->n_inputs; o++)
     if (region_replaces(w, node, k, o)) return o;
   return -1;

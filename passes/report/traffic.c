@@ -7,12 +7,14 @@
 static bool updates(const dp_op *op) { return dp_op_is(op, DP_OP_UPDATE); }
 static bool elementwise(const dp_op *op) { return dp_op_is(op, DP_OP_ELEMENTWISE) && !dp_op_is(op, DP_OP_POSITIONAL); }
 static bool rows(const dp_op *op) { return elementwise(op) || op->row; }
+static bool channels(const dp_op *op) { return elementwise(op) || dp_op_is(op, DP_OP_CHANNELS); }
 
 // An instruction is of the first kind that all its operators belong to; the last kind takes the rest.
 static const struct {
   const char *name;
   bool (*has)(const dp_op *op);
-} kinds[] = {{"updates", updates}, {"elementwise", elementwise}, {"rows", rows}, {"others", NULL}};
+} kinds[] = {
+    {"updates", updates}, {"elementwise", elementwise}, {"rows", rows}, {"channels", channels}, {"others", NULL}};
 
 typedef struct {
   size_t count;

@@ -23,8 +23,7 @@ struct RegionBuilder {
   std::vector<Value> made;
   struct Member {
     const char *domain, *op;
-    std::vector<int> in;
-    int out;
+    std::vector<int> in, out;
     std::vector<dp_attr> attrs;
   };
   std::vector<Member> list;
@@ -47,9 +46,14 @@ struct RegionBuilder {
   }
   int Add(const char *domain, const char *op, const std::vector<int> &in, dp_dtype dtype,
           const std::vector<int64_t> &extents, bool result, const std::vector<dp_attr> &attrs = {}) {
+    list.push_back({domain, op, in, {}, attrs});
+    return AddResult(dtype, extents, result);
+  }
+  // One more result of the last member.
+  int AddResult(dp_dtype dtype, const std::vector<int64_t> &extents, bool result) {
     made.push_back({extents, dtype, false, result, 0, 0});
-    list.push_back({domain, op, in, static_cast<int>(made.size()) - 1, attrs});
-    return list.back().out;
+    list.back().out.push_back(static_cast<int>(made.size()) - 1);
+    return list.back().out.back();
   }
   static dp_attr Int(const char *name, int64_t i) {
     dp_attr attr{};
@@ -75,15 +79,17 @@ struct RegionBuilder {
         n_outputs += round == 1;
       }
     dp_graph *holder = dp_graph_create(dp_model_create(arena, "m"), "g");
-    const char *unnamed[] = {nullptr};
+    const char *unnamed[DP_MAX_OPERANDS] = {};
     for (const Member &member : list) {
       taken.emplace_back();
       for (int v : member.in) taken.back().push_back(v < 0 ? -1 : number[size_t(v)]);
-      given.push_back({number[size_t(member.out)]});
+      given.emplace_back();
+      for (int v : member.out) given.back().push_back(v < 0 ? -1 : number[size_t(v)]);
       const dp_op *op = dp_op_find(member.domain, member.op);
-      const dp_node *node = dp_graph_add_node(holder, op, "n", 0, nullptr, 1, unnamed, int(member.attrs.size()),
-                                              member.attrs.empty() ? nullptr : member.attrs.data());
-      members.push_back({op, node, int(member.in.size()), 1, nullptr, nullptr});
+      const dp_node *node =
+          dp_graph_add_node(holder, op, "n", 0, nullptr, int(member.out.size()), unnamed, int(member.attrs.size()),
+                            member.attrs.empty() ? nullptr : member.attrs.data());
+      members.push_back({op, node, int(member.in.size()), int(member.out.size()), nullptr, nullptr});
     }
     for (size_t m = 0; m < members.size(); m++)
       members[m].inputs = taken[m].data(), members[m].outputs = given[m].data();

@@ -1,5 +1,5 @@
-// What operators say of their rows (dp_op.row) holds, and the kernel of rows computes each such operator as the
-// reference does, bit for bit: every sample of every operator that has rows.
+// What operators say of their rows (dp_op.row) and channels (DP_OP_CHANNELS) holds, and the kernels of rows and of
+// channels compute each such operator as the reference does, bit for bit: every sample of every one.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -55,34 +55,57 @@ bool MayDepend(const Tensor &operand, const std::vector<int64_t> &x, const std::
   return true;
 }
 
+// Changes one element after the other; may_depend(operand, its position, a result, its position): what may change then.
+template <typename MayDepend>
+void ExpectToDepend(Row *r, const MayDepend &may_depend) {
+  const std::vector<Tensor> before = r->Compute();
+  ASSERT_FALSE(before.empty());
+  for (size_t i = 0; i < r->in.size(); i++) {
+    Tensor &operand = r->in[i];
+    for (int64_t e = 0; operand.dtype != DP_NO_TYPE && e < operand.Count(); e++) {
+      const double was = operand.Get(e);
+      operand.Set(e, was + 1);
+      const std::vector<Tensor> after = r->Compute();
+      operand.Set(e, was);
+      for (size_t k = 0; k < after.size(); k++)
+        for (int64_t at = 0; at < after[k].Count(); at++) {
+          if (may_depend(operand, Position(operand.local, e), after[k], Position(after[k].local, at))) continue;
+          const size_t size = dp_type_bytes(after[k].dtype), begin = static_cast<size_t>(at) * size;
+          EXPECT_EQ(std::memcmp(&after[k].bytes[begin], &before[k].bytes[begin], size), 0)
+              << "operand " << i << ", element " << e << ", result " << k << ", element " << at;
+        }
+    }
+  }
+}
+
 TEST(Rows, DependOnTheirOwnElementsAlone) {
   int pointwise = 0, longer = 0;
   for (const Case &c : AllCases(false)) {
     Row r(c);
     if (!r.row) continue;
     SCOPED_TRACE(c.Name());
-    const std::vector<Tensor> before = r.Compute();
-    ASSERT_FALSE(before.empty());
-    for (size_t i = 0; i < r.in.size(); i++) {
-      Tensor &operand = r.in[i];
-      for (int64_t e = 0; operand.dtype != DP_NO_TYPE && e < operand.Count(); e++) {
-        const double was = operand.Get(e);
-        operand.Set(e, was + 1);
-        const std::vector<Tensor> after = r.Compute();
-        operand.Set(e, was);
-        for (size_t k = 0; k < after.size(); k++)
-          for (int64_t at = 0; at < after[k].Count(); at++) {
-            if (MayDepend(operand, Position(operand.local, e), Position(after[k].local, at), r.row)) continue;
-            const size_t size = dp_type_bytes(after[k].dtype), begin = static_cast<size_t>(at) * size;
-            EXPECT_EQ(std::memcmp(&after[k].bytes[begin], &before[k].bytes[begin], size), 0)
-                << "operand " << i << ", element " << e << ", result " << k << ", element " << at;
-          }
-      }
-    }
+    ExpectToDepend(&r, [&](const Tensor &operand, const std::vector<int64_t> &x, const Tensor &,
+                           const std::vector<int64_t> &y) { return MayDepend(operand, x, y, r.row); });
     (dp_op_is_pointwise(c.op) ? pointwise : longer)++;
   }
   EXPECT_GT(pointwise, 100);
   EXPECT_GT(longer, 20);
+}
+
+TEST(Channels, DependOnTheirOwnElementsAlone) {
+  int checked = 0;
+  for (const Case &c : AllCases(false)) {
+    if (!dp_op_is(c.op, DP_OP_CHANNELS)) continue;
+    SCOPED_TRACE(c.Name());
+    Row r(c);
+    const auto channel = [&](const Tensor &of, const std::vector<int64_t> &at) {
+      return of.local.rank == r.first ? at[1] : at.back();
+    };
+    ExpectToDepend(&r, [&](const Tensor &operand, const std::vector<int64_t> &x, const Tensor &result,
+                           const std::vector<int64_t> &y) { return channel(operand, x) == channel(result, y); });
+    checked++;
+  }
+  EXPECT_GE(checked, 10);
 }
 
 // Results keep their operand's dims, with extent 1 where it was reduced.
@@ -101,14 +124,14 @@ TEST(Rows, KeepTheDimsBeforeThem) {
   }
 }
 
-// One sample as a region of one member.
-TEST(Rows, AreTheReferenceBitForBit) {
-  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.rows.dp.Region");
-  ASSERT_NE(kernel, nullptr);
+// One sample as a region of one member. Returns how many were computed that are not pointwise.
+int ExpectTheReference(const char *name, bool (*takes)(const Row &r)) {
+  const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, name);
+  EXPECT_NE(kernel, nullptr);
   int computed = 0;
   for (const Case &c : AllCases(true)) {
     const Row r(c);
-    if (!r.row) continue;
+    if (!takes(r)) continue;
     std::vector<Tensor> out = r.Compute(), expected = out;
     std::vector<dp_kernel_operand> values;
     std::vector<int32_t> taken, made;
@@ -142,14 +165,23 @@ TEST(Rows, AreTheReferenceBitForBit) {
     SCOPED_TRACE(c.Name());
     std::vector<uint64_t> scratch(kernel->scratch_bytes(&spec) / 8 + 1);
     void *state = nullptr;
-    ASSERT_EQ(kernel->prepare(&spec, &state), DP_OK);
+    EXPECT_EQ(kernel->prepare(&spec, &state), DP_OK);
     for (int part : {1, 0})
-      ASSERT_EQ(kernel->run(&spec, state, from.data(), to.data(), scratch.data(), part, 2), DP_OK);
+      EXPECT_EQ(kernel->run(&spec, state, from.data(), to.data(), scratch.data(), part, 2), DP_OK);
     kernel->release(state);
     for (size_t k = 0; k < out.size(); k++) EXPECT_EQ(out[k].bytes, expected[k].bytes) << "result " << k;
     computed += !dp_op_is_pointwise(c.op);
   }
-  EXPECT_GT(computed, 40);
+  return computed;
+}
+
+TEST(Rows, AreTheReferenceBitForBit) {
+  EXPECT_GT(ExpectTheReference("cpu.rows.dp.Region", [](const Row &r) { return r.row > 0; }), 40);
+}
+
+TEST(Channels, AreTheReferenceBitForBit) {
+  const auto takes = [](const Row &r) { return dp_op_is(r.built.node->op, DP_OP_CHANNELS); };
+  EXPECT_GE(ExpectTheReference("cpu.channels.dp.Region", takes), 20);
 }
 
 }  // namespace

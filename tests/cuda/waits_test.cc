@@ -220,7 +220,7 @@ TEST_P(CudaWaits, AreNeededImpliedOrPace) {
   const Outcome whole = Train(plan, 0);
   ASSERT_EQ(whole.failure, "");
   for (uint64_t seed = 1; seed <= 8; seed++) ASSERT_TRUE(Train(plan, seed) == whole) << "seed " << seed;
-  const int stride = getenv("DP_FULL") ? 1 : 11;
+  const int stride = getenv("DP_FULL") ? 1 : 31;
   int counts[4] = {}, tried = 0, noticed = 0, latest = 0;
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++) {
     if (!strcmp(plan->roles[0]->programs[p]->name, "infer")) continue;

@@ -11,23 +11,23 @@
 namespace dp_test {
 namespace {
 
-bool HasRows(const Dp__Instruction *in) {
-  for (size_t m = 0; m < in->n_members; m++) {
-    const dp_op *op = dp_op_find(in->members[m]->domain, in->members[m]->op);
-    if (!dp_op_is_pointwise(op) && !dp_op_is(op, DP_OP_UPDATE)) return true;
-  }
-  return false;
+bool WorksOnChannels(const dp_op *op) { return dp_op_is(op, DP_OP_CHANNELS); }
+bool WorksOnRows(const dp_op *op) {  // longer than one element
+  return !dp_op_is_pointwise(op) && !dp_op_is(op, DP_OP_UPDATE) && !WorksOnChannels(op);
 }
 
-// All, or those with a member that works on rows longer than one element.
-size_t Regions(const Plan &plan, bool of_rows = false) {
+// All, or those with such a member.
+size_t Regions(const Plan &plan, bool (*is)(const dp_op *op) = nullptr) {
   size_t count = 0;
   for (size_t r = 0; r < plan->n_roles; r++)
     for (size_t p = 0; p < plan->roles[r]->n_programs; p++)
       for (size_t s = 0; s < plan->roles[r]->programs[p]->n_streams; s++)
         for (size_t i = 0; i < plan->roles[r]->programs[p]->streams[s]->n_instructions; i++) {
           const Dp__Instruction *in = plan->roles[r]->programs[p]->streams[s]->instructions[i];
-          count += of_rows ? HasRows(in) : in->n_members > 1;
+          bool has = !is && in->n_members > 1;
+          for (size_t m = 0; m < in->n_members && is; m++)
+            has |= is(dp_op_find(in->members[m]->domain, in->members[m]->op));
+          count += has;
         }
   return count;
 }
@@ -66,7 +66,7 @@ void ExpectClose(const std::map<std::string, Bytes> &found, const std::map<std::
 
 TEST(Fuse, ChangesNoBit) {
   const uint32_t seeds = getenv("DP_FULL") ? 60 : 12;
-  size_t regions = 0, of_rows = 0, whole = 0;
+  size_t regions = 0, of_rows = 0, of_channels = 0, whole = 0;
   for (uint32_t seed = 1; seed <= seeds; seed++) {
     const DrawnNetwork network = DrawNetwork(seed);
     Draw draw(seed);
@@ -78,7 +78,8 @@ TEST(Fuse, ChangesNoBit) {
       const Plan fused = Compile(strategy.text, options), plain = Compile(strategy.text, options + " no-fuse=yes");
       EXPECT_EQ(Regions(plain), 0u);
       regions += Regions(fused);
-      of_rows += Regions(fused, true);
+      of_rows += Regions(fused, WorksOnRows);
+      of_channels += Regions(fused, WorksOnChannels);
       const Bits with = TrainedBits(fused, network.batches, network.feed, 2);
       const Bits without = TrainedBits(plain, network.batches, network.feed, 1);
       EXPECT_FALSE(HasAttention(plain));
@@ -95,6 +96,7 @@ TEST(Fuse, ChangesNoBit) {
   }
   EXPECT_GT(regions, 100u);
   EXPECT_GT(of_rows, 50u);
+  EXPECT_GT(of_channels, 20u);
   EXPECT_GE(whole, 6u);
 }
 

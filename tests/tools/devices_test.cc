@@ -26,7 +26,7 @@ class Devices : public Tools {
     std::vector<double> one = Train("examples/digits_cnn.dpt", compile, "");
     ASSERT_EQ(one.size(), 23u);
     EXPECT_LT(one[21], one[0]);
-    for (const char *devices : {"2", "4", "7", "10"}) {
+    for (const char *devices : {"2", "7"}) {
       SCOPED_TRACE(devices);
       ExpectClose(Train("examples/digits_cnn.dpt", compile + " --strategy=data --devices=" + devices, ""), one, 1e-9);
     }
@@ -83,7 +83,7 @@ TEST_F(Devices, DropLastAndEvaluation) {
   ASSERT_EQ(whole.size(), 15u + 2u);
   ASSERT_EQ(one.size(), 2 * 14u + 2u);
   for (size_t i = 0; i < 14; i++) EXPECT_EQ(one[i], whole[i]);
-  for (const char *devices : {"2", "3", "4", "5", "6", "7", "8", "9", "10"}) {
+  for (const char *devices : {"2", "3", "8", "10"}) {
     SCOPED_TRACE(devices);
     std::vector<double> several = train(devices, "--epochs=2 --drop-last");
     ExpectClose(several, one, 1e-9);

@@ -1,7 +1,8 @@
 // What one strategy saves, every other strategy loads bit by bit, evaluates and infers to the numbers of one device,
-// and goes on to train as one device would have. Tests all pairs of strategies, on a GPT with tied embeddings, a
-// vocabulary of 97 and a batch that divides by no number of devices.
+// and goes on to train as one device would have. Tests pairs of strategies, every fourth in the usual run and with
+// DP_FULL all, on a GPT with tied embeddings, a vocabulary of 97 and a batch that divides by no number of devices.
 #include <cmath>
+#include <cstdlib>
 
 #include "tests/end_to_end/gpt.h"
 #include "tests/tools/array.h"
@@ -28,6 +29,8 @@ const char *const kStrategies[] = {
 };
 const size_t kCount = sizeof kStrategies / sizeof *kStrategies;
 const int kSamples = 20, kPlaces = 6, kVocabulary = 97;
+
+bool IsTried(size_t saved, size_t loaded) { return (saved + loaded) % 4 == 0 || getenv("DP_FULL"); }
 
 class Strategies : public Tools {
  protected:
@@ -73,6 +76,7 @@ TEST_F(Strategies, WhatOneSavesAnyOtherLoads) {
     Train(saved);
     const std::string bytes = Read(Weights(saved));
     for (size_t loaded = 0; loaded < kCount; loaded++) {
+      if (!IsTried(saved, loaded)) continue;
       SCOPED_TRACE(std::string("saved by ") + kStrategies[saved] + ", loaded by " + kStrategies[loaded]);
       const std::string again = File("again.safetensors");
       Dprun(loaded, data_ + " --steps=0 --init=" + Weights(saved) + " --save=" + again);
@@ -113,6 +117,7 @@ TEST_F(Strategies, FromTheCheckpointOfOneAnyOtherTrainsOn) {
     const std::string folder = File("run" + std::to_string(saved));
     Dprun(saved, options + " --steps=2 --save=" + folder);
     for (size_t loaded = 0; loaded < kCount; loaded++) {
+      if (!IsTried(saved, loaded)) continue;
       SCOPED_TRACE(std::string("saved by ") + kStrategies[saved] + ", resumed by " + kStrategies[loaded]);
       Dprun(loaded, options + " --steps=4 --resume=" + folder);
       const std::vector<double> losses = Losses(File("metrics"));

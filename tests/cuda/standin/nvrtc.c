@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/cuda/standin/kept.h"
+
 #define DP_DECLARE(name, parameters) __attribute__((visibility("default"))) nvrtcResult name parameters;
 DP_CUDA_NVRTC_CALLS(DP_DECLARE)
 #undef DP_DECLARE
@@ -175,16 +177,9 @@ static nvrtcResult make_command(int n_options, const char *const *options, const
   return NVRTC_SUCCESS;
 }
 
-// The program, and the kind of GPU that it is for, which the driver's stand-in asks its code for.
-static bool write_source(const char *path, const char *program, int machine) {
-  char *text;
-  if (asprintf(&text, "%s\nconst int dp_standin_kind = %d;\n", program, machine) < 0) return false;
-  const bool written = write_file(path, text);
-  free(text);
-  return written;
-}
-
-static nvrtcResult compile_in(nvrtcProgram program, const char *folder, const char **command, int machine) {
+// Sets the program's log and, if machine code is asked for, its image.
+static nvrtcResult compile_in(nvrtcProgram program, const char *folder, const char **command, const char *text,
+                              const char *keep, bool machine) {
   char source[512], object[512], log[512];
   snprintf(source, sizeof source, "%s/program.c", folder);
   snprintf(object, sizeof object, "%s/program.so", folder);
@@ -194,19 +189,38 @@ static nvrtcResult compile_in(nvrtcProgram program, const char *folder, const ch
   const char *const rest[] = {"-o", object, source, "-lm", NULL};
   memcpy(command + n, rest, sizeof rest);
   nvrtcResult result = NVRTC_INTERNAL;
-  if (write_source(source, program->source, machine)) {
+  if (write_file(source, text)) {
     bool compiled = run(command, log);
     size_t bytes;
     free(program->log);
     program->log = read_file(log, &bytes);
     if (!program->log) program->log = strdup("the C compiler (cc) does not start");
     if (compiled && machine) program->image = read_file(object, &program->image_bytes);
+    if (compiled && keep) kept_add(keep, object);
     result = compiled ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;
   }
   remove(source);
   remove(object);
   remove(log);
   return result;
+}
+
+static nvrtcResult compile(nvrtcProgram program, const char **command, const char *text, const char *keep,
+                           bool machine) {
+  const char *parent = getenv("TMPDIR");
+  char folder[256];
+  snprintf(folder, sizeof folder, "%s/nvrtc.XXXXXX", parent ? parent : "/tmp");
+  if (!mkdtemp(folder)) return NVRTC_INTERNAL;
+  nvrtcResult result = compile_in(program, folder, command, text, keep, machine);
+  rmdir(folder);
+  return result;
+}
+
+// What compiles has no log: whatever the compiler says is an error.
+static bool find(nvrtcProgram program, const char *keep) {
+  if (!keep || !(program->image = read_file(keep, &program->image_bytes))) return false;
+  program->log[0] = 0;
+  return true;
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int n_options, const char *const *options) {
@@ -217,15 +231,17 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int n_options, const char 
   int machine;
   nvrtcResult result = make_command(n_options, options, command, &machine);
   if (result) return result;
-  const char *parent = getenv("TMPDIR");
-  char folder[256];
-  snprintf(folder, sizeof folder, "%s/nvrtc.XXXXXX", parent ? parent : "/tmp");
-  if (!mkdtemp(folder)) return NVRTC_INTERNAL;
   free(program->image);
   program->image = NULL;
   program->image_bytes = 0;
-  result = compile_in(program, folder, command, machine);
-  rmdir(folder);
+  // The program, and the kind of GPU that it is for, which the driver's stand-in asks its code for.
+  char *text;
+  if (asprintf(&text, "%s\nconst int dp_standin_kind = %d;\n", program->source, machine) < 0)
+    return NVRTC_OUT_OF_MEMORY;
+  char *keep = machine ? kept_path(command, text) : NULL;
+  if (!find(program, keep)) result = compile(program, command, text, keep, machine != 0);
+  free(keep);
+  free(text);
   return result;
 }
 

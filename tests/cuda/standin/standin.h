@@ -40,6 +40,7 @@
 //
 // Settings, read from the environment when the library is loaded:
 //   DP_STANDIN_SEED=N        the seed; 0
+//   DP_STANDIN_CODE=FOLDER   where NVRTC's keeps what it has compiled (kept.h); nowhere
 //   DP_STANDIN_FAIL=K:E      call number K (from 1) returns error E; calls that release do release
 //   DP_STANDIN_MEMORY=BYTES  of each device; 2 GiB
 //   DP_STANDIN_DEVICES=N     0 to 8; 1

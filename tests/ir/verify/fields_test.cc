@@ -7,7 +7,8 @@
 //
 // Accepted plans run on the CPU, two steps of training, an evaluation and an inference, without crashing. Environment:
 // FIELDS_CASES: damaged fields of each name in each plan (1; with DP_FULL 4). FIELDS_ONLY: only names with this
-// prefix. FIELDS_VERBOSE: prints each verdict.
+// prefix. FIELDS_VERBOSE: prints each verdict. In the usual run a field has two of the eight kinds of damage in each
+// plan, other ones in the next; with FIELDS_ONLY or DP_FULL all.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -366,9 +367,12 @@ Verdict Judge(const Case &c, const std::vector<double> &expected, Tell tell) {
 
 // ---- all cases ------------------------------------------------------------------------------------------------------
 
+enum { kSampled = 4 };
+
 std::vector<Case> Cases() {
   const size_t each = Number("FIELDS_CASES", getenv("DP_FULL") ? 4 : 1);
   const char *only = getenv("FIELDS_ONLY");
+  const bool all = only || getenv("DP_FULL");
   std::vector<Case> cases;
   std::mt19937 random(1);
   for (size_t p = 0; p < GoodPlans().size(); p++) {
@@ -382,7 +386,8 @@ std::vector<Case> Cases() {
         // Most fields of many messages are empty: prefer one that is not.
         for (size_t k = 0; k < count && !i && chosen < count && field.second[instance].Empty(); k++)
           instance = (instance + 1) % count;
-        for (size_t kind = 0; kind < kDamageKinds; kind++) cases.push_back({p, field.first, instance, kind});
+        for (size_t kind = 0; kind < kDamageKinds; kind++)
+          if (all || (kind + p + i) % kSampled == 0) cases.push_back({p, field.first, instance, kind});
       }
     }
   }
