@@ -1,8 +1,9 @@
-// What plans show of the strategies' properties: shares of split values, overlapping gathers, and the idle time and
-// micro-batches in flight of pipelines.
+// What plans show of the strategies' properties: shares of split values, overlapping gathers, the idle time and
+// micro-batches in flight of pipelines; and what regions save of memory's traffic.
 #include <algorithm>
 #include <set>
 
+#include "ir/graph/op.h"
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/gpt.h"
 #include "tests/end_to_end/pipeline_walk.h"
@@ -275,6 +276,43 @@ TEST(Figures, ATransformersStagesSendOneValueEachWay) {
       EXPECT_EQ(forward, m * activation) << s;
       EXPECT_EQ(back, m * activation) << s;
     }
+  }
+}
+
+// ---- what regions read and write ------------------------------------------------------------------------------------
+
+// The bytes of the operands and results of a training step's instructions that are elementwise, or work on rows or
+// channels.
+int64_t Moved(const Plan &plan) {
+  const Dp__Program *program = plan->roles[0]->programs[FindProgram(plan, "train")];
+  int64_t bytes = 0;
+  for (const Location &at : Instructions(plan, "train")) {
+    const Dp__Instruction *in = At(plan, at);
+    bool counts = !in->communication;
+    for (size_t m = 0; m < std::max<size_t>(in->n_members, 1) && counts; m++) {
+      const Dp__Instruction *one = in->n_members ? in->members[m] : in;
+      const dp_op *op = dp_op_find(one->domain, one->op);
+      counts = dp_op_is_pointwise(op) || op->row || dp_op_is(op, DP_OP_CHANNELS);
+    }
+    for (size_t i = 0; i < in->n_inputs && counts; i++)
+      if (in->inputs[i]) bytes += int64_t(program->tensors[in->inputs[i] - 1]->bytes);
+    for (size_t i = 0; i < in->n_outputs && counts; i++)
+      if (in->outputs[i]) bytes += int64_t(program->tensors[in->outputs[i] - 1]->bytes);
+  }
+  return bytes;
+}
+
+TEST(Figures, RegionsReadAndWriteLess) {
+  const struct {
+    const char *file, *options;
+    int64_t apart, together;  // at least, at most, in MB
+  } examples[] = {{"examples/gpt4.dpt", "batch=8", 1100, 300}, {"examples/resnet18.dpt", "batch=64", 1900, 1120}};
+  for (const auto &e : examples) {
+    const int64_t apart = Moved(Compile(ReadText(e.file), std::string(e.options) + " no-fuse=yes"));
+    const int64_t together = Moved(Compile(ReadText(e.file), e.options));
+    std::printf("%s: %lld and %lld MB\n", e.file, (long long)apart / 1000000, (long long)together / 1000000);
+    EXPECT_GE(apart, e.apart * 1000000) << e.file;
+    EXPECT_LE(together, e.together * 1000000) << e.file;
   }
 }
 
