@@ -99,9 +99,11 @@ static uint64_t bytes_of_part(const dp_kernel_spec *spec, const frame *f) {
   return dp_member_chunks_scratch_bytes(spec, &sizes);
 }
 
+// No more parts have work than there are channels.
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   frame f;
-  return frame_of(spec, &f) ? bytes_of_part(spec, &f) * (uint64_t)spec->threads : 0;
+  return frame_of(spec, &f) ? bytes_of_part(spec, &f) * (uint64_t)dp_min_i64(spec->threads, dp_max_i64(1, f.channels))
+                            : 0;
 }
 
 // ---- chunks ---------------------------------------------------------------------------------------------------------
@@ -221,14 +223,15 @@ static dp_status compute_member(work *w, int m, int64_t first, int64_t count, bo
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   const channels_state *s = state;
+  const int64_t begin = s->count * part / parts, end = s->count * (part + 1) / parts;
+  // Where there are fewer chunks than parts, each belongs to a part of its own.
   work w = {.state = s,
             .region = spec->region,
             .n_ends = spec->n_inputs + spec->n_outputs,
-            .scratch = (char *)scratch + (uint64_t)part * s->bytes};
+            .scratch = (char *)scratch + (uint64_t)(s->count < parts ? begin : part) * s->bytes};
   for (int v = 0; v < w.n_ends; v++)
     w.memory[v] = v < spec->n_inputs ? (void *)(uintptr_t)in[v] : out[v - spec->n_inputs];
   dp_member_chunks_place(s->chunks, w.region, w.scratch, w.values);
-  const int64_t begin = s->count * part / parts, end = s->count * (part + 1) / parts;
   for (int64_t chunk = begin; chunk < end; chunk++) {
     const bool last = chunk == s->count - 1;
     const int64_t first = chunk * s->step, count = last ? s->frame.channels - first : s->step;

@@ -131,7 +131,7 @@ TEST(Channels, AreTheReferenceBitForBit) {
     DrawnChannels drawn(seed, seed % 20 == 19 ? 0 : 1);
     const std::vector<Tensor> in = drawn.Tensors(0, drawn.n_inputs);
     const auto expected = Compute("cpu.reference.dp.Region", &drawn, in, 1);
-    for (int threads : {1, 2, 5}) EXPECT_EQ(Compute("cpu.channels.dp.Region", &drawn, in, threads), expected);
+    for (int threads : {1, 2, 5, 64}) EXPECT_EQ(Compute("cpu.channels.dp.Region", &drawn, in, threads), expected);
     several += drawn.members.size() > 1;
   }
   EXPECT_GT(several, 200);
