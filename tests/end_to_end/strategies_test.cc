@@ -3,7 +3,7 @@
 // have the same bits. The checker (in Compile) accepts each plan, and one in three also runs on the null backend.
 // Prints the largest deviations by strategy, network and number of devices.
 //
-// The seeds are 1 to 100, or 1 to 500 with DP_FULL; DP_SEEDS=FIRST..LAST selects others.
+// The seeds are 1 to 50, or 1 to 500 with DP_FULL; DP_SEEDS=FIRST..LAST selects others.
 #include <cmath>
 #include <cstdlib>
 
@@ -58,7 +58,7 @@ double Absolute(const State &found, const State &expected) {
 }
 
 std::pair<uint32_t, uint32_t> Seeds() {
-  unsigned first = 1, last = std::getenv("DP_FULL") ? 500 : 100;
+  unsigned first = 1, last = std::getenv("DP_FULL") ? 500 : 50;
   const char *asked = std::getenv("DP_SEEDS");
   if (asked && sscanf(asked, "%u..%u", &first, &last) != 2) ADD_FAILURE() << "DP_SEEDS=" << asked;
   return {first, last};
