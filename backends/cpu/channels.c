@@ -197,7 +197,7 @@ typedef struct {
   int n_ends;
   void *memory[DP_CHUNK_VALUES];  // (operands and results)
   void *values[DP_CHUNK_VALUES];  // addresses of the chunk
-  bool there[DP_CHUNK_VALUES];    // (operands) the slot has its chunk
+  bool there[DP_CHUNK_VALUES];    // (operands and results) the slot has its chunk
   char *scratch;
 } work;
 

@@ -1,6 +1,6 @@
 // No false alarms: the checker and brute force accept 300 seeded plans of many networks, strategies, meshes, optimizers
-// and options (4,000 with DP_FULL; CAMPAIGN_PLANS sets the number). Every tenth is also executed and gives
-// the same as the model on one device.
+// and options (4,000 with DP_FULL; CAMPAIGN_PLANS sets the number). Every tenth is also executed and gives the same as
+// the model on one device.
 #include <gtest/gtest.h>
 
 #include "tests/ir/verify/brute_order.h"
