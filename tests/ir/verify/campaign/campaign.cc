@@ -125,13 +125,18 @@ std::vector<Family> MakeFamilies() {
       {"dense, on GPUs", kDense, "batch=5 target=cuda", {"data:2", "data:3"}},
       {"heads, on GPUs", kHeads, "batch=5 target=cuda", {"data:2,tensor:2"}},
       {"squares, on GPUs", kSkip, "batch=6 target=cuda", {"data:2", "data:3"}},
+      // The scale of float16's gradients.
+      {"half", kHalf, "batch=5 precision=fp16", {"data:2", "data:3"}},
+      {"half, parameters sharded", kHalf, "batch=5 precision=fp16 strategy=zero zero-stage=3", {"data:2", "data:3"}},
+      {"half, two stages", kHalf, "batch=7 microbatches=3 precision=fp16", {"pipe:2"}},
       {"split three ways", kSplit, "batch=5 microbatches=2 schedule=1f1b", {"data:2,pipe:2,tensor:2"}},
   };
   std::vector<Family> families;
   for (const auto &kind : kinds) {
     families.push_back({kind.name, {}, kind.text});
     for (const char *mesh : kind.meshes) {
-      std::string options = std::string(kind.options) + " precision=fp64 mesh=" + mesh;
+      std::string options = std::string(kind.options) + " mesh=" + mesh;
+      if (options.find("precision=") == std::string::npos) options += " precision=fp64";
       if (options.find("strategy=") == std::string::npos)
         options += options.find("pipe:") == std::string::npos ? " strategy=data" : " strategy=pipeline";
       AddMember(&families.back(), options, CompilePacked(kind.text, options));

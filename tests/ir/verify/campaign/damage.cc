@@ -200,6 +200,8 @@ const std::vector<Damage> &Damages() {
       "MEANING.CONVERSION MEANING.UPDATE";
   static const char kStageUpdate[] =
       "FORM.RANGE MEANING.UPDATE MEANING.STORAGE MEANING.CONTENT MEANING.UNDEFINED ORDER.CONFLICT TENSOR.VERSION";
+  static const char kScale[] =
+      "MEANING.OPERANDS MEANING.CONTENT MEANING.UNDEFINED MEANING.ROW MEANING.CONVERSION MEANING.STALE ORDER.CONFLICT";
   static const std::vector<Damage> damages = {
       {"wait.missing", WaitMissing, kRace},
       {"wait.swapped", WaitSwapped, kWait},
@@ -308,6 +310,9 @@ const std::vector<Damage> &Damages() {
       {"region.over", RegionOver, kRegionOver, true},
       {"skip.dropped", SkipDropped, "MEANING.SKIP", true},
       {"skip.limit", SkipLimit, "MEANING.SKIP", true},
+      {"scale.other", ScaleOther, kScale},
+      {"scale.skip", ScaleSkip, kScale},
+      {"scale.part", ScalePart, kScale},
       {"field.other", FieldOther, "*", true},
       {"field.swapped", FieldSwapped, "*", true},
       {"schema.other", SchemaOther, "*", true},

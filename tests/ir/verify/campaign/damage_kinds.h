@@ -114,6 +114,11 @@ bool RegionOver(Edit &e);
 bool SkipDropped(Edit &e);
 bool SkipLimit(Edit &e);
 
+// damage_scale.cc
+bool ScaleOther(Edit &e);
+bool ScaleSkip(Edit &e);
+bool ScalePart(Edit &e);
+
 // damage_schema.cc
 bool SchemaOther(Edit &e);
 bool SchemaDoubled(Edit &e);

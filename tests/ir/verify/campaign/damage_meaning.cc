@@ -16,29 +16,6 @@ bool IsUpdate(const Edit &e, const Dp__Instruction *in) {
   return false;
 }
 
-// A tensor that an instruction could use instead, with the same type, extents and placements.
-bool SameKind(const Edit &e, const Dp__DeviceTensor *a, const Dp__DeviceTensor *b) {
-  const Dp__TensorType *x = e.Value(a)->type, *y = e.Value(b)->type;
-  bool same = a->bytes == b->bytes && a->dtype == b->dtype && x->shape->n_dims == y->shape->n_dims;
-  for (size_t i = 0; same && i < x->shape->n_dims; i++)
-    same =
-        x->shape->dims[i]->scale == y->shape->dims[i]->scale && x->shape->dims[i]->offset == y->shape->dims[i]->offset;
-  for (size_t i = 0; same && i < a->n_placements; i++)
-    same = a->placements[i]->kind == b->placements[i]->kind && a->placements[i]->dim == b->placements[i]->dim;
-  return same;
-}
-
-bool ChooseOther(Edit &e, uint32_t operand, bool same_kind, uint32_t *other) {
-  std::vector<uint32_t> others;
-  for (uint32_t i = 1; i <= e.program->n_tensors; i++) {
-    const Dp__DeviceTensor *t = e.Tensor(i), *is = e.Tensor(operand);
-    if (t->value == is->value) continue;
-    bool device = t->space == DP__SPACE__TRANSIENT || t->space == DP__SPACE__PERSISTENT;
-    if (device && SameKind(e, t, is) == same_kind) others.push_back(i);
-  }
-  return e.Choose(others, other);
-}
-
 // Changes op and kernel to another operator's.
 void Rename(Edit &e, Dp__Instruction *in, const std::string &op) {
   std::string kernel = in->kernel, old = in->op;
@@ -74,7 +51,7 @@ bool CollectiveCount(Edit &e) {
   if (!e.ChooseWhere(IsCollective, &in)) return false;
   size_t k = e.UpTo(in->n_inputs);
   uint32_t &operand = e.OneIn(2) ? in->inputs[k] : in->outputs[k];
-  if (e.OneIn(2)) return ChooseOther(e, operand, false, &operand);
+  if (e.OneIn(2)) return e.ChooseOther(operand, false, &operand);
   operand = e.Clone(operand);
   uint64_t less = 8 * (1 + e.UpTo(4));
   if (e.Tensor(operand)->bytes < less) return false;
@@ -137,7 +114,7 @@ bool CollectiveOperand(Edit &e) {
   if (!e.ChooseWhere(IsCollective, &in)) return false;
   size_t k = e.UpTo(in->n_inputs);
   uint32_t &operand = e.OneIn(2) ? in->inputs[k] : in->outputs[k];
-  return ChooseOther(e, operand, true, &operand);
+  return e.ChooseOther(operand, true, &operand);
 }
 
 // ---- buckets --------------------------------------------------------------------------------------------------------
@@ -406,7 +383,7 @@ bool NodeOperand(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere([](const Dp__Instruction *is) { return HasKernel(is) && is->n_inputs; }, &in)) return false;
   uint32_t &operand = in->inputs[e.UpTo(in->n_inputs)];
-  return operand && ChooseOther(e, operand, true, &operand);
+  return operand && e.ChooseOther(operand, true, &operand);
 }
 
 bool NodeSwapped(Edit &e) {

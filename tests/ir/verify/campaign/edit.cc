@@ -119,6 +119,28 @@ bool Edit::ChooseWhere(const Test &test, Dp__Instruction **in, Spot *spot) {
   return true;
 }
 
+static bool SameKind(const Edit &e, const Dp__DeviceTensor *a, const Dp__DeviceTensor *b) {
+  const Dp__TensorType *x = e.Value(a)->type, *y = e.Value(b)->type;
+  bool same = a->bytes == b->bytes && a->dtype == b->dtype && x->shape->n_dims == y->shape->n_dims;
+  for (size_t i = 0; same && i < x->shape->n_dims; i++)
+    same =
+        x->shape->dims[i]->scale == y->shape->dims[i]->scale && x->shape->dims[i]->offset == y->shape->dims[i]->offset;
+  for (size_t i = 0; same && i < a->n_placements; i++)
+    same = a->placements[i]->kind == b->placements[i]->kind && a->placements[i]->dim == b->placements[i]->dim;
+  return same;
+}
+
+bool Edit::ChooseOther(uint32_t operand, bool same_kind, uint32_t *other) {
+  std::vector<uint32_t> others;
+  for (uint32_t i = 1; i <= program->n_tensors; i++) {
+    const Dp__DeviceTensor *t = Tensor(i), *is = Tensor(operand);
+    if (t->value == is->value) continue;
+    bool device = t->space == DP__SPACE__TRANSIENT || t->space == DP__SPACE__PERSISTENT;
+    if (device && SameKind(*this, t, is) == same_kind) others.push_back(i);
+  }
+  return Choose(others, other);
+}
+
 bool Edit::Find(const Dp__Instruction *in, Spot *spot) const {
   for (const Spot &s : Where([&](const Dp__Instruction *is) { return is == in; })) {
     *spot = s;

@@ -42,6 +42,8 @@ class Edit {
   using Test = std::function<bool(const Dp__Instruction *)>;
   std::vector<Spot> Where(const Test &test) const;
   bool ChooseWhere(const Test &test, Dp__Instruction **in, Spot *spot = nullptr);
+  // The tensor of another value in a device's memory, with the same type, extents and placements, or with others.
+  bool ChooseOther(uint32_t operand, bool same_kind, uint32_t *other);
 
   // ---- looking
   Dp__Instruction *At(Spot spot) const { return program->streams[spot.stream]->instructions[spot.at]; }

@@ -30,7 +30,8 @@ double Number(const Batch &batch, const dp_value *value, int64_t index) {
   uint64_t mixed = (static_cast<uint64_t>(index) * 2654435761u + static_cast<uint64_t>(batch.step) * 40503u + 17) *
                    UINT64_C(0x9e3779b97f4a7c15);
   double part = static_cast<double>(mixed >> 40) / (1 << 24);
-  if (dp_type_is_float(value->type.dtype)) return 2 * part - 1;
+  const bool large = batch.large && index < dp_shape_count(&value->type.shape, 1);
+  if (dp_type_is_float(value->type.dtype)) return (2 * part - 1) * (large ? 100 : 1);
   return std::floor(part * (value->type.dtype == DP_INT64 ? 3 : 200));
 }
 

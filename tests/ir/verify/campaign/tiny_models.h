@@ -92,6 +92,20 @@ inline const char kImages[] = R"dpt(model images {
   output logits
 })dpt";
 
+// For float16: large inputs make large gradients, and no larger numbers before.
+inline const char kHalf[] = R"dpt(model half {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1,momentum=0.9)"
+  input x: float32[N,8]
+  parameter w1: float32[6,8] = kaiming_uniform()
+  parameter b1: float32[6] = kaiming_uniform(8)
+  parameter w2: float32[5,6] = kaiming_uniform()
+  h = Gemm(x, w1, b1) {transB=1}
+  a = Relu(h)
+  logits = Gemm(a, w2) {transB=1}
+  output logits
+})dpt";
+
 // A loss without classes; a skip; a parameter used twice; uint8 pixels.
 inline const char kSkip[] = R"dpt(model squares {
   loss "mse(y,target)"
