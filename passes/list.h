@@ -31,6 +31,7 @@ DP_PASS(place)
 DP_PASS(unroll)
 DP_PASS(roles)
 DP_PASS(recompute)
+DP_PASS(offload)
 // Before other regions take its members.
 DP_PASS(heads)
 DP_PASS(fuse)

@@ -34,6 +34,24 @@ static dp_status refuse_zero_stage(void) {
   return dp_fail(EX_CONFIG, "--zero-stage goes with --strategy=%s", *s ? (*s)->name : "none");
 }
 
+static dp_status check_offload(const dp_options *o) {
+  const char *item = o->offload;
+  if (!item || !strcmp(item, "none")) return DP_OK;
+  for (size_t length; *item; item += length + (item[length] == ',' && item[length + 1])) {
+    length = strcspn(item, ",");
+    const bool known = (length == 9 && !strncmp(item, "optimizer", length)) ||
+                       (length == 11 && !strncmp(item, "activations", length));
+    if (!known)
+      return dp_fail(EX_USAGE, "--offload=%s: 'none', 'optimizer', 'activations' or 'optimizer,activations' is expected",
+                     o->offload);
+  }
+  if (!o->target->offload_bytes)
+    return dp_fail(EX_CONFIG,
+                   "--offload=%s moves data to the host's memory, but devices of backend %s have no other: leave it out",
+                   o->offload, o->target->name);
+  return DP_OK;
+}
+
 static dp_status check_fast_math(const dp_options *o) {
   static const char *const maths[] = {"tf32", "winograd", NULL};
   if (!o->fast_math) return DP_OK;
@@ -81,6 +99,7 @@ static dp_status check_choices(const dp_compile *compile) {
       return dp_fail(EX_USAGE, "%d times --%s; the limit is %d", repeated[i].count, repeated[i].name, DP_LIMIT_OPTIONS);
   if (o->recompute && !strcmp(o->recompute, "auto") && !o->memory_bytes)
     return dp_fail(EX_CONFIG, "--recompute=auto needs --memory=BYTES, the bytes to fit into");
+  DP_TRY(check_offload(o));
   if (o->threads < 0 || o->threads > MAX_THREADS)
     return dp_fail(EX_USAGE, "--threads=%d: it must be 1 to %d", o->threads, MAX_THREADS);
   return DP_OK;
@@ -98,6 +117,8 @@ static dp_status choose_spec(dp_arena *arena, const char *what, const char *aske
 
 static bool recomputes(const dp_options *o) { return o->recompute && strcmp(o->recompute, "none") != 0; }
 
+static bool offloads(const dp_options *o) { return o->offload && strcmp(o->offload, "none") != 0; }
+
 // A plan without training: ignores the model's loss and optimizer, refuses those of the command line.
 static dp_status leave_training(dp_compile *compile) {
   const dp_options *o = compile->options;
@@ -108,6 +129,7 @@ static dp_status leave_training(dp_compile *compile) {
                       : o->n_train        ? "--train"
                       : o->as_exported    ? "--as-exported"
                       : recomputes(o)     ? "--recompute"
+                      : offloads(o)       ? "--offload"
                       : o->comm_precision ? "--comm-precision"
                                           : NULL;
   if (asked) return dp_fail(EX_CONFIG, "%s is for training, but --mode=infer makes a plan without training", asked);

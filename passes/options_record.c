@@ -65,6 +65,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->reproducible = o->reproducible;
   m->calibration = copy_string(arena, o->calibration);
   m->recompute = copy_string(arena, o->recompute);
+  m->offload = copy_string(arena, o->offload);
   m->n_dim = (size_t)o->n_dims;
   m->dim = texts_of(arena, o->n_dims, o->dims);
   m->n_split = (size_t)o->n_splits;
@@ -123,6 +124,7 @@ Dp__Options *dp_options_record(const dp_compile *compile) {
   take_text(&m->mode, "train");
   take_text(&m->precision, "fp32");
   take_text(&m->recompute, "none");
+  take_text(&m->offload, "none");
   take_text(&m->batchnorm, "sync");
   take_text(&m->clip_grad_at_bound, "pass");
   dp_plan_options_set_defaulted(model->arena, given, m);

@@ -61,7 +61,7 @@ static dp_status is_host(const void *address, bool *host) {
 
 // Whether it reads or writes memory of the host. All tensors have their shards in the same places.
 static dp_status touches_host(const dp_transfer *from, bool *host) {
-  *host = from->from_host;
+  *host = from->by_copies;
   const int n_copies = from->n_targets ? 0 : from->first[from->n_parts];
   for (int i = 0; i < n_copies && !*host; i++) {
     DP_TRY(is_host(from->copies[i].source, host));

@@ -60,11 +60,23 @@ static void join_dims(dp_cuda_box *box) {
     }
 }
 
+// Makes one run of two if the second begins where the first ends, on both sides. Whether it has.
+static bool join_runs(const boxing *b, dp_cuda_box *first, const dp_cuda_box *second) {
+  if (!is_run(first) || !is_run(second)) return false;
+  const size_t bytes = (size_t)elements_of(first) * b->element_bytes;
+  if (first->target + bytes != second->target || first->source + bytes != second->source) return false;
+  first->extents[0] = elements_of(first) + elements_of(second);
+  first->target_strides[0] = first->source_strides[0] = 1;
+  first->rank = 1;
+  return true;
+}
+
 static dp_status add_box(boxing *b, const dp_cuda_box *box) {
   if (!elements_of(box)) return DP_OK;
   const bool far = b->source_gpu != NULL;
   int *n = far ? &b->n_far : &b->n_near, *room = far ? &b->room_far : &b->room_near;
   dp_cuda_box **boxes = far ? &b->far : &b->near;
+  if (*n && (!far || b->far_gpus[*n - 1] == b->source_gpu) && join_runs(b, &(*boxes)[*n - 1], box)) return DP_OK;
   if (*n == *room) {
     const size_t more = 2 * (size_t)*room + 16;
     dp_cuda_box *grown = realloc(*boxes, more * sizeof *grown);
@@ -251,7 +263,7 @@ static dp_status add_round(boxing *b, const dp_transfer *from, int k, dp_cuda_pa
     const dp_cuda_box box = {.target = copy->target, .source = copy->source};
     DP_TRY(add_region(b, &copy->region, 0, box));
   }
-  const bool upload = from->from_host && !action;
+  const bool upload = from->by_copies && !action;
   if (!b->n_near && !b->n_far) return DP_OK;
   if (part->gpu) DP_TRY(dp_cuda_gpu_use(part->gpu));
   bool launches = false;

@@ -76,6 +76,7 @@ typedef enum {
   DP_SPACE_HOST_INPUT = 3,  // host: one step's inputs and scalars (two copies, so that the next step can be prefetched)
   DP_SPACE_HOST_OUTPUT = 4,   // host: losses, counts, predictions
   DP_SPACE_DEVICE_INPUT = 5,  // device: one step's inputs, uploaded beside the step before (two copies)
+  DP_SPACE_OFFLOAD = 6,       // host, one for each device: what is kept there between two uses
 } dp_space;
 
 struct dp_value {
@@ -187,7 +188,8 @@ typedef struct {
   dp_placement placements[DP_MAX_MESH];  // device form: its storage
   int n_stages;                          // pipeline stages that have it, in rising order; 0 of them: all
   int *stages;
-  uint64_t offset, bytes;  // device form: in DP_SPACE_PERSISTENT
+  bool offloaded;                        // device form: in DP_SPACE_OFFLOAD, else in DP_SPACE_PERSISTENT
+  uint64_t offset, bytes;                // device form: there
 } dp_variable;
 
 struct dp_model {

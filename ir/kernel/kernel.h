@@ -131,6 +131,9 @@ typedef struct dp_target {
   // Scores of a loss that take so many bytes or more on a device are made and used in chunks (passes/fuse/heads.c).
   // 0: never.
   double chunk_bytes;
+  // Its devices have memory that is not the host's, and copies between the two pay for values of so many bytes on a
+  // device (passes/recompute/offload.c). 0: there is one kind of memory.
+  double offload_bytes;
   bool tf32;     // some of its kernels heed dp_kernel_spec.tf32
   bool uploads;  // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
   // Whose kernels fold constants on the machine that compiles; NULL: its own.

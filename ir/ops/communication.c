@@ -90,6 +90,20 @@ const dp_op dp_op_dp_Slice = {
     .attrs = {AXIS},
 };
 
+// From a device's memory to memory of the host that is the device's own, with the placement that it has.
+const dp_op dp_op_Offload = {
+    .name = "Offload",
+    .domain = "dp",
+    SAME_VALUE,
+};
+
+// The same way back.
+const dp_op dp_op_Fetch = {
+    .name = "Fetch",
+    .domain = "dp",
+    SAME_VALUE,
+};
+
 // Combines, on the device itself, partial results of two adjacent sets of micro-batches, or the parts of a tensor that
 // two such sets have. Result and operands belong to one value.
 const dp_op dp_op_Accumulate = {

@@ -162,7 +162,7 @@ static dp_status check_alike(dp_fault *fault, const Dp__Role *first, const Dp__R
     return dp_rule_fail(fault, DP_RULE_FORM_ROLE,
                         "roles '%s' and '%s' differ in their programs, in the programs' graphs or in their order",
                         first->name, role->name);
-  static const Dp__Space host[] = {DP__SPACE__HOST_INPUT, DP__SPACE__HOST_OUTPUT, DP__SPACE__OFFLOAD};
+  static const Dp__Space host[] = {DP__SPACE__HOST_INPUT, DP__SPACE__HOST_OUTPUT};
   for (size_t i = 0; i < DP_COUNT(host); i++) {
     const Dp__Arena *a = dp_plan_form_arena(first, host[i]), *b = dp_plan_form_arena(role, host[i]);
     if (!a && !b) continue;
@@ -203,7 +203,8 @@ static dp_status check_storages(dp_fault *fault, const Dp__Plan *plan) {
       size_t stage = p->n_stages ? p->stages[k] : k;
       if (stage >= plan->n_roles)
         return dp_rule_fail(fault, DP_RULE_FORM_INDEX, "'%s' is on stage %zu of %zu", p->name, stage, plan->n_roles);
-      DP_TRY(dp_plan_form_range(fault, plan->roles[stage], DP__SPACE__PERSISTENT, p->offset, p->bytes, p->name));
+      const Dp__Space space = p->offloaded ? DP__SPACE__OFFLOAD : DP__SPACE__PERSISTENT;
+      DP_TRY(dp_plan_form_range(fault, plan->roles[stage], space, p->offset, p->bytes, p->name));
     }
   }
   return DP_OK;

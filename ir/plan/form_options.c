@@ -150,6 +150,21 @@ static dp_status check_fusion(const form *f) {
   return DP_OK;
 }
 
+// Only variables that are offloaded show in the rest of the plan, and only if they are large.
+static dp_status check_offload(const form *f) {
+  static const char *const known[] = {"none", "optimizer", "activations", "optimizer,activations",
+                                      "activations,optimizer"};
+  size_t i = 0;
+  while (i < DP_COUNT(known) && strcmp(f->o->offload, known[i])) i++;
+  if (i == DP_COUNT(known))
+    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --offload is recorded as '%s', which is none of its values",
+                        f->o->offload);
+  for (size_t v = 0; v < f->plan->n_variables && !strstr(known[i], "optimizer"); v++)
+    if (f->plan->variables[v]->offloaded)
+      return refuse(f, "offload", known[i], f->plan->variables[v]->name);
+  return DP_OK;
+}
+
 // Options are named after fields, with - for _.
 static bool is_option(const char *name) {
   for (unsigned i = 0; i < dp__options__descriptor.n_fields; i++) {
@@ -180,6 +195,7 @@ dp_status dp_plan_form_options(dp_fault *fault, const Dp__Plan *plan) {
   DP_TRY(check_devices(&f));
   DP_TRY(check_target(&f));
   DP_TRY(check_fusion(&f));
+  DP_TRY(check_offload(&f));
   DP_TRY(check_training(&f));
   return check_defaulted(&f);
 }

@@ -7,7 +7,7 @@
 #include "ir/text/syntax.h"
 
 const char *const dp_text_spaces[] = {"none",        "persistent",   "transient", "host_input",
-                                      "host_output", "device_input", NULL};
+                                      "host_output", "device_input", "offload",   NULL};
 
 typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS, STAGES, MICRO, CONSTRAINTS } form;
 
@@ -25,7 +25,7 @@ static const struct {
     {"at", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, PLACEMENTS, 0},
     {"stages", DP_TEXT_OF_VARIABLE, STAGES, 0},
     {"micro", DP_TEXT_OF_VALUE, MICRO, 0},
-    {"space", DP_TEXT_OF_VALUE, SPACE, 0},
+    {"space", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, SPACE, 0},
     {"offset", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, BYTES, offsetof(dp_text_notes, offset)},
     {"bytes", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, BYTES, offsetof(dp_text_notes, bytes)},
     {"kernel", DP_TEXT_OF_NODE, NAME, offsetof(dp_text_notes, kernel)},
@@ -58,7 +58,7 @@ static dp_status parse_space(dp_text_lex *lex, dp_text_notes *notes) {
       notes->space = i;
       return dp_text_lex_next(lex);
     }
-  return dp_text_lex_expected(lex, "persistent, transient, host_input, host_output or device_input");
+  return dp_text_lex_expected(lex, "persistent, transient, host_input, host_output, device_input or offload");
 }
 
 // [1,2,3]

@@ -176,6 +176,9 @@ static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   p.n_stages = notes.n_stages;
   p.stages = notes.stages;
   DP_TRY(dp_text_lex_context(lex, location, dp_variable_check_stages(&p, dp_mesh_stages(&r->model->mesh))));
+  p.offloaded = notes.space == DP_SPACE_OFFLOAD;
+  if (notes.space && notes.space != DP_SPACE_PERSISTENT && !p.offloaded)
+    return dp_text_lex_fail_at(lex, location, "a variable is stored in space persistent or offload");
   p.offset = notes.offset;
   p.bytes = notes.bytes;
   dp_model_add_variable(r->model, &p);

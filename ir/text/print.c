@@ -155,7 +155,7 @@ static void print_variable(FILE *out, const dp_model *model, const dp_variable *
   if (p->frozen) fputs(" frozen", out);
   int n_axes = model->mesh.n_axes;
   bool placed = dp_text_print_are_placed(p->placements, n_axes);
-  if (p->bytes || p->offset || placed || p->n_stages) {
+  if (p->bytes || p->offset || placed || p->n_stages || p->offloaded) {
     fputs(" [", out);
     for (int i = 0; i < p->n_stages; i++) fprintf(out, "%s%d", i ? "," : "stages=[", p->stages[i]);
     if (p->n_stages) fputs("], ", out);
@@ -164,6 +164,7 @@ static void print_variable(FILE *out, const dp_model *model, const dp_variable *
       dp_text_print_placements(out, p->placements, n_axes);
       fputs(", ", out);
     }
+    if (p->offloaded) fprintf(out, "space=%s, ", dp_text_spaces[DP_SPACE_OFFLOAD]);
     fprintf(out, "offset=%llu, bytes=%llu]", (unsigned long long)p->offset, (unsigned long long)p->bytes);
   }
   fputc('\n', out);

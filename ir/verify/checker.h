@@ -138,6 +138,10 @@ static inline bool dp_checker_is_on_device(const dp_checker_tensor *t) {
   return t->claim->space == DP__SPACE__PERSISTENT || t->claim->space == DP__SPACE__TRANSIENT ||
          t->claim->space == DP__SPACE__DEVICE_INPUT;
 }
+// Where a variable is stored.
+static inline Dp__Space dp_checker_storage_space(const dp_variable *p) {
+  return p->offloaded ? DP__SPACE__OFFLOAD : DP__SPACE__PERSISTENT;
+}
 static inline bool dp_checker_is_on_host(Dp__Space space) {
   return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT;
 }

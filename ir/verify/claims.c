@@ -125,7 +125,7 @@ static void extend(extent *e, Dp__Space space, uint64_t offset, uint64_t bytes) 
 static void measure_role(const dp_checker *c, uint32_t role, extent *e) {
   for (int32_t k = 0; k < c->storages[role].count; k++) {
     const dp_variable *p = &c->model->variables[c->storages[role].variables[k]];
-    extend(e, DP__SPACE__PERSISTENT, p->offset, p->bytes);
+    extend(e, dp_checker_storage_space(p), p->offset, p->bytes);
   }
   for (size_t p = 0; p < c->plan->roles[role]->n_programs; p++) {
     const Dp__Program *program = c->plan->roles[role]->programs[p];
@@ -137,10 +137,6 @@ static void measure_role(const dp_checker *c, uint32_t role, extent *e) {
         if (scratch) extend(e, DP__SPACE__TRANSIENT, scratch->offset, scratch->bytes);
       }
   }
-}
-
-static bool is_on_host(Dp__Space space) {
-  return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT || space == DP__SPACE__OFFLOAD;
 }
 
 // An arena ends where the last thing in it ends, rounded up to its alignment; one of the host, where the last thing of
@@ -158,7 +154,7 @@ static dp_status check_arenas(dp_checker *c) {
                                "role %s: the %s arena has alignment %u; kernels rely on at least %d",
                                c->plan->roles[r]->name, dp_plan_form_space(arena->space), arena->alignment,
                                DP_LIMIT_LEAST_ALIGNMENT);
-      uint64_t end = is_on_host(arena->space) ? host.ends[arena->space] : own.ends[arena->space];
+      uint64_t end = dp_checker_is_on_host(arena->space) ? host.ends[arena->space] : own.ends[arena->space];
       if (arena->bytes == dp_align_up(end, arena->alignment)) continue;
       return FAIL("role %s: the %s arena has %llu bytes; what lies in it ends at %llu, so %llu are expected",
                   c->plan->roles[r]->name, dp_plan_form_space(arena->space), (unsigned long long)arena->bytes,

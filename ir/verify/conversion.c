@@ -1,5 +1,5 @@
-// An instruction that communicates: it keeps each value and changes where it is, on one mesh axis or between host and
-// devices.
+// An instruction that communicates: it keeps each value and changes where it is, on one mesh axis, between host and
+// devices, or between a device and its own memory of the host.
 #include <string.h>
 
 #include "ir/file/proto.h"
@@ -47,6 +47,29 @@ static dp_status check_host_transfer(dp_checker *c, uint32_t instruction, const 
   const Dp__Communication *m = in->communication;
   if (in->n_attributes || (m && (m->n_axes || m->reduction || m->n_peer || m->channel)))
     return FAIL("between host and devices there is no axis, reduction, channel or peer");
+  return DP_OK;
+}
+
+// ---- a device and its own memory of the host ------------------------------------------------------------------------
+
+static dp_status check_offload(dp_checker *c, uint32_t instruction, const dp_checker_tensor *from,
+                               const dp_checker_tensor *to) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  const bool fetches = !strcmp(in->op, "Fetch");
+  const dp_checker_tensor *host = fetches ? from : to, *device = fetches ? to : from;
+  char a[256], b[256];
+  if (host->claim->space != DP__SPACE__OFFLOAD || !dp_checker_is_on_device(device))
+    return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_SPACE,
+                           "it goes from %s to %s memory; %s expected", dp_plan_form_space(from->claim->space),
+                           dp_plan_form_space(to->claim->space),
+                           fetches ? "offload to a device's is" : "a device's to offload is");
+  if (!dp_checker_placed_alike(c, from->at, to->at) || from->first != to->first || from->count != to->count)
+    return FAIL("from %s to %s it changes more than the memory", dp_checker_tensor_print(c, from, a, sizeof a),
+                dp_checker_tensor_print(c, to, b, sizeof b));
+  if (dp_checker_is_concatenated(c, from)) return FAIL("parts of several micro-batches are for Accumulate alone");
+  const Dp__Communication *m = in->communication;
+  if (in->n_attributes || (m && (m->n_axes || m->reduction || m->n_peer || m->channel)))
+    return FAIL("between a device and its own memory there is no axis, reduction, channel or peer");
   return DP_OK;
 }
 
@@ -118,6 +141,7 @@ static dp_status check_pair(dp_checker *c, uint32_t instruction, size_t k) {
   c->report->conversions++;
   if (!strcmp(in->op, "Scatter") || !strcmp(in->op, "Broadcast") || !strcmp(in->op, "Gather"))
     return check_host_transfer(c, instruction, from, to);
+  if (!strcmp(in->op, "Offload") || !strcmp(in->op, "Fetch")) return check_offload(c, instruction, from, to);
   for (size_t i = 0; i < DP_COUNT(conversions); i++)
     if (!strcmp(in->op, conversions[i].op)) return check_collective(c, instruction, &conversions[i], from, to);
   return FAIL("this checker cannot follow a value through it");

@@ -9,15 +9,15 @@
 // ---- storage --------------------------------------------------------------------------------------------------------
 
 static bool is_storage(const dp_checker *c, const dp_checker_tensor *t, const dp_variable *p) {
-  return t->claim->space == DP__SPACE__PERSISTENT && t->claim->offset == p->offset && t->claim->bytes == p->bytes &&
-         dp_checker_placed_alike(c, t->at, p->placements);
+  return t->claim->space == dp_checker_storage_space(p) && t->claim->offset == p->offset &&
+         t->claim->bytes == p->bytes && dp_checker_placed_alike(c, t->at, p->placements);
 }
 
 static dp_status check_storage(dp_checker *c, const Dp__Update *entry, const char *verb) {
   const dp_variable *p = &c->model->variables[entry->variable];
   if (is_storage(c, &c->tensors[entry->value], p)) return DP_OK;
   return dp_checker_fail(c, dp_checker_at_tensor(c, entry->value), DP_RULE_MEANING_STORAGE,
-                         "it %s '%s' as tensor %u, whose offset, bytes or placements are not those of its storage",
+                         "it %s '%s' as tensor %u, whose memory, offset, bytes or placements are not those of its storage",
                          verb, p->name, entry->value);
 }
 

@@ -23,7 +23,7 @@ static void set_stored_variables(dp_checker *c) {
   for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {
     const dp_variable *storage = &c->model->variables[*p];
     bool defined = !init || storage->init.kind == DP_INIT_TENSOR;
-    set_content(c, DP__SPACE__PERSISTENT, storage->offset, storage->offset + storage->bytes,
+    set_content(c, dp_checker_storage_space(storage), storage->offset, storage->offset + storage->bytes,
                 defined ? entry_content(c, *p) : 0);
   }
 }
@@ -100,8 +100,8 @@ static dp_status read_operands(dp_checker *c, uint32_t instruction) {
     if (!t) continue;
     snprintf(what, sizeof what, "operand %zu", k);
     DP_TRY(check_content(c, dp_checker_at_instruction(c, instruction), what, t));
-    if (t->value->kind == DP_VALUE_VARIABLE && t->claim->space == DP__SPACE__PERSISTENT &&
-        c->entry[t->value->variable] < 0)
+    if (t->value->kind == DP_VALUE_VARIABLE && c->entry[t->value->variable] < 0 &&
+        t->claim->space == dp_checker_storage_space(&c->model->variables[t->value->variable]))
       return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_STORAGE,
                              "%s is '%s', which the program does not say that it finds", what, t->value->name);
   }
@@ -115,14 +115,12 @@ static dp_status write_results(dp_checker *c, uint32_t instruction) {
   for (size_t k = 0; k < in->n_outputs; k++) {
     const dp_checker_tensor *t = dp_checker_output(c, in, k);
     if (!t) continue;
-    if (t->claim->space == DP__SPACE__PERSISTENT) {
-      if (t->exit < 0)
-        return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_STORAGE,
-                               "it writes '%s' to persistent memory, where only updates are written", t->value->name);
-      if (c->writes[t->exit]++)
-        return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_UPDATE,
-                               "it updates '%s' a second time", c->model->variables[t->exit].name);
-    }
+    if (t->claim->space == DP__SPACE__PERSISTENT && t->exit < 0)
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_STORAGE,
+                             "it writes '%s' to persistent memory, where only updates are written", t->value->name);
+    if (t->exit >= 0 && c->writes[t->exit]++)
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_UPDATE,
+                             "it updates '%s' a second time", c->model->variables[t->exit].name);
     set_content(c, t->claim->space, t->claim->offset, t->claim->offset + t->claim->bytes, in->outputs[k]);
   }
   return DP_OK;
@@ -141,8 +139,8 @@ static dp_status check_end(dp_checker *c) {
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_UPDATE, "no instruction updates '%s'",
                              storage->name);
     uint32_t expected = c->exit[p] >= 0 ? (uint32_t)c->exit[p] + 1 : entry_content(c, p);
-    const dp_span *span =
-        dp_spans_get(c->spans[DP__SPACE__PERSISTENT], dp_spans_find(c->spans[DP__SPACE__PERSISTENT], storage->offset));
+    dp_spans *spans = c->spans[dp_checker_storage_space(storage)];
+    const dp_span *span = dp_spans_get(spans, dp_spans_find(spans, storage->offset));
     if (storage->bytes && (!span || span->begin != storage->offset || span->end != storage->offset + storage->bytes ||
                            span->content != expected))
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,

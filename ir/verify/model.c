@@ -62,6 +62,7 @@ static dp_status check_storage(dp_checker *c, const dp_variable *p) {
 
 static int by_offset(const void *a, const void *b) {
   const dp_variable *x = *(dp_variable *const *)a, *y = *(dp_variable *const *)b;
+  if (x->offloaded != y->offloaded) return x->offloaded ? 1 : -1;
   if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
   return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
@@ -84,7 +85,8 @@ static dp_status check_storages(dp_checker *c, const int32_t *storages, size_t c
   for (size_t i = 0; i < count; i++) sorted[i] = &c->model->variables[storages[i]];
   qsort(sorted, count, sizeof *sorted, by_offset);
   for (size_t i = 1; i < count; i++)
-    if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
+    if (sorted[i - 1]->offloaded == sorted[i]->offloaded &&
+        sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE, "the storage of '%s' and '%s' overlap",
                              sorted[i - 1]->name, sorted[i]->name);
   return DP_OK;

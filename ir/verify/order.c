@@ -212,7 +212,7 @@ dp_status dp_checker_order(dp_checker *c) {
   for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {
     const dp_variable *storage = &c->model->variables[*p];
     dp_span span = {.begin = storage->offset, .end = storage->offset + storage->bytes};
-    if (storage->bytes) dp_spans_put(r.spans[DP__SPACE__PERSISTENT], &span);
+    if (storage->bytes) dp_spans_put(r.spans[dp_checker_storage_space(storage)], &span);
   }
   for (uint32_t i = 0; i < c->n_instructions; i++) DP_TRY(check_accesses(&r, c->order[i]));
   return check_collectives(c);

@@ -12,12 +12,17 @@ const dp_split *dp_options_split(const dp_options *options, const char *input) {
 
 bool dp_options_infers(const dp_options *options) { return options->mode && !strcmp(options->mode, "infer"); }
 
-bool dp_options_give_gradients(const dp_options *options) {
-  const size_t length = strlen(DP_METRIC_GRADIENTS);
-  for (const char *name = options->metrics; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL)
-    if (strcspn(name, ",") == length && !strncmp(name, DP_METRIC_GRADIENTS, length)) return true;
+// Whether a list with commas has the name.
+static bool lists(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+    if (strcspn(list, ",") == length && !strncmp(list, name, length)) return true;
   return false;
 }
+
+bool dp_options_give_gradients(const dp_options *options) { return lists(options->metrics, DP_METRIC_GRADIENTS); }
+
+bool dp_options_offloads(const dp_options *options, const char *what) { return lists(options->offload, what); }
 
 dp_dtype dp_options_half(const dp_options *options) {
   const dp_dtype dtype = options->precision;

@@ -60,6 +60,7 @@ typedef struct {
   bool reproducible;               // sums of communication are taken in rank order on any devices
   bool no_fuse;                    // every node stays an instruction of its own
   const char *recompute;           // "none", "auto" (needs memory_bytes), a glob of nodes; NULL: none
+  const char *offload;             // "none", "optimizer", "activations", or both with a comma between; NULL: none
   int threads;                     // most threads an instruction; 0: this machine's cores over the devices
   const char *isa;                 // NULL: this machine's
   const char *calibration;         // a file; who reads it gives `target` its costs, and `calibrated`; NULL: none
@@ -91,6 +92,8 @@ const dp_split *dp_options_split(const dp_options *options, const char *input);
 bool dp_options_infers(const dp_options *options);
 // Whether "train" outputs the gradient of each parameter (--metrics).
 bool dp_options_give_gradients(const dp_options *options);
+// Whether --offload names "optimizer" or "activations".
+bool dp_options_offloads(const dp_options *options, const char *what);
 // The 16-bit type of --precision; DP_NO_TYPE: another precision.
 dp_dtype dp_options_half(const dp_options *options);
 

@@ -211,7 +211,7 @@ static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t in
 
 // ---- role -----------------------------------------------------------------------------------------------------------
 
-static void raise(uint64_t tops[DP_SPACE_DEVICE_INPUT + 1], dp_space space, uint64_t offset, uint64_t bytes) {
+static void raise(uint64_t tops[DP_SPACE_OFFLOAD + 1], dp_space space, uint64_t offset, uint64_t bytes) {
   if (tops[space] < offset + bytes) tops[space] = offset + bytes;
 }
 
@@ -225,11 +225,12 @@ static bool has_storage(const dp_variable *p, int stage) {
 
 // All roles share host memory.
 static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
-  uint64_t tops[DP_SPACE_DEVICE_INPUT + 1] = {0};
+  uint64_t tops[DP_SPACE_OFFLOAD + 1] = {0};
   const dp_model *model = e->model;
   for (int32_t i = 0; i < model->n_variables; i++)
     if (has_storage(&model->variables[i], stage))
-      raise(tops, DP_SPACE_PERSISTENT, model->variables[i].offset, model->variables[i].bytes);
+      raise(tops, model->variables[i].offloaded ? DP_SPACE_OFFLOAD : DP_SPACE_PERSISTENT, model->variables[i].offset,
+            model->variables[i].bytes);
   for (int g = 0; g < model->n_graphs; g++) {
     const dp_graph *graph = model->graphs[g];
     const bool own = is_of(graph, stage);
@@ -241,12 +242,14 @@ static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
         raise(tops, DP_SPACE_TRANSIENT, graph->nodes[i]->scratch_offset, graph->nodes[i]->scratch_bytes);
   }
   const bool uploads = e->compile->options->uploads || e->compile->options->target->uploads;
-  for (int s = DP_SPACE_PERSISTENT; s <= (uploads ? DP_SPACE_DEVICE_INPUT : DP_SPACE_HOST_OUTPUT); s++) {
+  for (int s = DP_SPACE_PERSISTENT; s <= DP_SPACE_OFFLOAD; s++) {
+    if ((s == DP_SPACE_DEVICE_INPUT && !uploads) || (s == DP_SPACE_OFFLOAD && !tops[s])) continue;
     NEW(e->arena, arena, Dp__Arena, DP__ARENA__INIT);
     arena->space = space_of((dp_space)s);
     arena->alignment = e->compile->options->target->alignment;
     arena->bytes = dp_align_up(tops[s], arena->alignment);
-    arena->copies = s == DP_SPACE_HOST_INPUT || (uploads && s > DP_SPACE_HOST_INPUT) ? 2 : 1;
+    const bool of_run = s == DP_SPACE_HOST_OUTPUT || s == DP_SPACE_DEVICE_INPUT;
+    arena->copies = s == DP_SPACE_HOST_INPUT || (uploads && of_run) ? 2 : 1;
     DP_PUSH(e->arena, role->arenas, role->n_arenas, arena);
   }
 }

@@ -4,7 +4,8 @@
 // each from 0, as one program runs at a time; so are inputs that devices get ahead. Transients of a device share one
 // arena. Two may share bytes only when all uses of one happen before the other is written, by the streams and events
 // that exist anyway: no event is added to save memory. In a pipeline each stage has its own arena, by the order of
-// events on that stage alone.
+// events on that stage alone. What is offloaded for a while shares an arena of the host in the same way, after the
+// variables that are stored there.
 //
 // A result reuses its operand's bytes when the operator is elementwise, the kernel allows it and the operand dies
 // there; likewise a reduced sum, and the value that micro-batches are accumulated into. Sums that are reduced together
@@ -31,6 +32,8 @@ typedef struct {
 typedef struct {
   const dp_target *target;
   dp_graph *graph;
+  dp_space space;
+  const bool *stored;  // (values) the new value of a variable
   dp_arena *scratch;
   dp_order order;
   int32_t n_blocks;
@@ -222,8 +225,9 @@ static void make_blocks(work *w) {
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     dp_node *node = graph->nodes[i];
     for (int k = 0; k < node->n_outputs; k++)
-      if (node->outputs[k] && node->outputs[k]->space == DP_SPACE_TRANSIENT) add_result(w, node, k);
-    if (!node->scratch_bytes) continue;
+      if (node->outputs[k] && node->outputs[k]->space == w->space && !w->stored[node->outputs[k]->id])
+        add_result(w, node, k);
+    if (!node->scratch_bytes || w->space != DP_SPACE_TRANSIENT) continue;
     int32_t b = add_block(w, node->scratch_bytes, node);
     w->blocks[b].scratch_of = node;
   }
@@ -278,14 +282,22 @@ static uint64_t offset_of(const work *w, const dp_pack_block *packed, const bloc
   return packed[outer->packed].offset + b->offset;
 }
 
-static dp_status place_transients(const dp_target *target, dp_graph *graph) {
+// Values in `space` that are no variables, from `base` on.
+static dp_status place_values(const dp_target *target, dp_graph *graph, dp_space space, uint64_t base) {
   if (graph->n_streams > DP_PACK_STREAMS)
     return dp_fail(EX_SOFTWARE, "program '%s' has %d streams; at most %d are supported", graph->name, graph->n_streams,
                    DP_PACK_STREAMS);
   dp_arena *scratch = dp_arena_create(0);
   if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-  work w = {.target = target, .graph = graph, .scratch = scratch, .order = dp_order_make(scratch, graph)};
   size_t n = (size_t)graph->n_values + 1;
+  bool *stored = dp_alloc_n(scratch, n, sizeof *stored);
+  for (int i = 0; i < graph->n_updates; i++) stored[graph->updates[i].value->id] = true;
+  work w = {.target = target,
+            .graph = graph,
+            .space = space,
+            .stored = stored,
+            .scratch = scratch,
+            .order = dp_order_make(scratch, graph)};
   w.ends = dp_alloc_n(scratch, n, sizeof *w.ends);
   w.block_of = dp_alloc_n(scratch, n, sizeof *w.block_of);
   memset(w.block_of, 0xff, n * sizeof *w.block_of);
@@ -298,7 +310,7 @@ static dp_status place_transients(const dp_target *target, dp_graph *graph) {
   dp_pack_block *packed = lifetimes(&w, &count);
   dp_pack(scratch, target->alignment, count, packed);
   for (int32_t i = 0; i < graph->n_values; i++)
-    if (w.block_of[i] >= 0) graph->values[i]->offset = offset_of(&w, packed, &w.blocks[w.block_of[i]]);
+    if (w.block_of[i] >= 0) graph->values[i]->offset = base + offset_of(&w, packed, &w.blocks[w.block_of[i]]);
   for (int32_t b = 0; b < w.n_blocks; b++)
     if (w.blocks[b].scratch_of) w.blocks[b].scratch_of->scratch_offset = offset_of(&w, packed, &w.blocks[b]);
   dp_arena_destroy(scratch);
@@ -307,11 +319,33 @@ static dp_status place_transients(const dp_target *target, dp_graph *graph) {
 
 // ---- the pass -------------------------------------------------------------------------------------------------------
 
+static bool has_offloaded(const dp_graph *graph) {
+  for (int32_t i = 0; i < graph->n_values; i++)
+    if (graph->values[i]->space == DP_SPACE_OFFLOAD) return true;
+  return false;
+}
+
+// Where the variables of any stage end that are stored on the host.
+static uint64_t end_of_offloaded(const dp_model *model, const dp_target *target) {
+  uint64_t end = 0;
+  for (int32_t i = 0; i < model->n_variables; i++) {
+    const dp_variable *p = &model->variables[i];
+    const uint64_t own = p->offset + dp_memory_padded(p->bytes, target->alignment);
+    if (p->offloaded && own > end) end = own;
+  }
+  return end;
+}
+
 static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
+  const dp_target *target = compile->options->target;
   compile->unchanged = true;
-  dp_memory_place_storages(model, compile->options->target->alignment);
-  for (int i = 0; i < model->n_graphs; i++) DP_TRY(place_transients(compile->options->target, model->graphs[i]));
+  dp_memory_place_storages(model, target->alignment);
+  for (int i = 0; i < model->n_graphs; i++) {
+    dp_graph *graph = model->graphs[i];
+    DP_TRY(place_values(target, graph, DP_SPACE_TRANSIENT, 0));
+    if (has_offloaded(graph)) DP_TRY(place_values(target, graph, DP_SPACE_OFFLOAD, end_of_offloaded(model, target)));
+  }
   return DP_OK;
 }
 

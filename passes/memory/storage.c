@@ -1,7 +1,7 @@
 // See storage.h.
 //
 // A variable that several stages of a pipeline have is at the same offset on all of them: those variables come first,
-// one after the other, followed by each stage's own. All stages share host memory: a program's input has one offset
+// one after the other, followed by each stage's own. Those that are offloaded are in an arena of their own. All stages share host memory: a program's input has one offset
 // whichever stage reads it, and each stage writes its outputs at offsets of its own.
 #include "passes/memory/storage.h"
 
@@ -26,13 +26,13 @@ static void place_storage(dp_variable *p, int64_t n_stages, uint32_t alignment, 
   for (int64_t i = 0; i < count; i++) top[p->n_stages ? p->stages[i] : i] = end;
 }
 
-static void place_variables(dp_model *model, uint32_t alignment) {
+static void place_variables(dp_model *model, uint32_t alignment, bool offloaded) {
   int64_t n_stages = dp_mesh_stages(&model->mesh);
   uint64_t *top = dp_alloc_n(model->arena, (size_t)n_stages, sizeof *top);
   for (int of_one = 0; of_one < 2; of_one++)
     for (int32_t i = 0; i < model->n_variables; i++) {
       dp_variable *p = &model->variables[i];
-      if ((p->n_stages == 1) != of_one) continue;
+      if ((p->n_stages == 1) != of_one || p->offloaded != offloaded) continue;
       p->bytes = bytes_of_storage(model, p);
       place_storage(p, n_stages, alignment, top);
     }
@@ -88,7 +88,7 @@ static void place_device_inputs(dp_graph *graph, uint32_t alignment) {
 }
 
 void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
-  place_variables(model, alignment);
+  for (int offloaded = 0; offloaded < 2; offloaded++) place_variables(model, alignment, offloaded);
   for (int g = 0; g < model->n_graphs; g++) {
     dp_graph *graph = model->graphs[g];
     for (int32_t i = 0; i < graph->n_values; i++) {

@@ -6,6 +6,8 @@
 //   - nodes that only serve the update of a variable, including communication, rank right after what they need, so that
 //     gradients are consumed as early as their reduction allows and no backward node waits for one;
 //   - nodes that depend on weights and per-step scalars alone, and transfers, rank right before their first use.
+// What was offloaded is brought back as variables are gathered: one user ahead and no more. And what is made to be
+// offloaded waits until what was made by the node before the last one is: memory is shared only by what is ordered.
 // Computation overtakes a waiting node by only a few positions: what is computed early occupies memory for longer. On
 // the stream of collectives, those that a later forward or backward node waits for precede those of updates.
 #include "passes/schedule/issue_order.h"
@@ -67,8 +69,17 @@ static dp_issue_order_edges readers_of(dp_arena *arena, const dp_graph *graph) {
   return readers;
 }
 
-// Whether the node gathers a variable, of this stage or another.
+static bool is_fetch(const dp_node *node) {
+  return node->n_inputs && node->inputs[0] && node->inputs[0]->space == DP_SPACE_OFFLOAD;
+}
+
+static bool is_offload(const dp_node *node) {
+  return node->n_outputs && node->outputs[0] && node->outputs[0]->space == DP_SPACE_OFFLOAD;
+}
+
+// Whether the node gathers a variable, of this stage or another, or fetches what was offloaded.
 static bool is_gather(const dp_node *node) {
+  if (is_fetch(node)) return true;
   if (node->stream != DP_STREAM_COMM) return false;
   const dp_value *x = node->inputs[0];
   return x->kind == DP_VALUE_VARIABLE ||
@@ -100,6 +111,24 @@ static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
   return before;
 }
 
+// By node: the last node that offloads a result of the second node before it with such results, plus 1; 0: none.
+static int32_t *offload_behind(dp_arena *arena, const dp_graph *graph) {
+  int32_t *behind = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *behind);
+  int32_t last = 0, done = 0, before = 0;  // a node, plus 1; what offloads its results; what offloaded those of the one before
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    if (!is_offload(node) || !node->inputs[0]->producer) continue;
+    const int32_t producer = node->inputs[0]->producer->id;
+    if (producer + 1 != last) {
+      behind[producer] = before;
+      before = done;
+      last = producer + 1;
+    }
+    done = i + 1;
+  }
+  return behind;
+}
+
 // The node that signals each event.
 static int32_t *signallers_of(dp_arena *arena, const dp_graph *graph) {
   int32_t *signaller = dp_alloc_n(arena, (size_t)graph->n_events + 1, sizeof *signaller);
@@ -111,12 +140,14 @@ static int32_t *signallers_of(dp_arena *arena, const dp_graph *graph) {
 dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *graph) {
   dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
   const int32_t *ahead = gather_ahead(arena, graph), *signaller = signallers_of(arena, graph);
+  const int32_t *behind = offload_behind(arena, graph);
   dp_issue_order_edges readers = readers_of(arena, graph);
   int32_t *updates = dp_alloc_n(arena, (size_t)graph->n_values + 1, sizeof *updates), n = 0;
   for (int i = 0; i < graph->n_updates; i++) updates[graph->updates[i].value->id] = graph->updates[i].variable + 1;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
     if (ahead[i]) DP_PUSH(arena, edges.before, n, ahead[i] - 1);
+    if (behind[i]) DP_PUSH(arena, edges.before, n, behind[i] - 1);
     for (int w = 0; w < node->n_waits; w++) DP_PUSH(arena, edges.before, n, signaller[node->waits[w]]);
     for (int k = 0; k < node->n_inputs; k++)
       if (node->inputs[k] && node->inputs[k]->producer) DP_PUSH(arena, edges.before, n, node->inputs[k]->producer->id);
@@ -135,7 +166,7 @@ dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *
 static bool writes_storage(const dp_node *node) {
   for (int k = 0; k < node->n_outputs; k++)
     if (node->outputs[k] && node->outputs[k]->space == DP_SPACE_PERSISTENT) return true;
-  return false;
+  return is_offload(node);
 }
 
 static bool all_late(const schedule *s, int32_t i) {

@@ -156,8 +156,9 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
     unit->transfer = dp_transfer_reduce(b->arena, dtype, action, (int)in->n_inputs, n, sources, here, targets);
   else
     unit->transfer = dp_transfer_shards(b->arena, dtype, action, n, sources, here, targets);
-  unit->transfer->from_host = from->space == DP__SPACE__HOST_INPUT;
-  if (unit->transfer->from_host && !dp_memory_alternates(memory)) alternate_host_copies(b, unit);
+  const bool of_host = from->space == DP__SPACE__HOST_INPUT;
+  unit->transfer->by_copies = of_host || from->space == DP__SPACE__OFFLOAD || to->space == DP__SPACE__OFFLOAD;
+  if (of_host && !dp_memory_alternates(memory)) alternate_host_copies(b, unit);
   return DP_OK;
 }
 

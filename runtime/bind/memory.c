@@ -14,7 +14,7 @@ static uint64_t bytes_of(const Dp__Role *role, Dp__Space space) {
 static dp_status check_spaces(const dp_memory *m, const Dp__Role *role) {
   static const bool known[DP_MEMORY_SPACES] = {
       [DP__SPACE__PERSISTENT] = true,  [DP__SPACE__TRANSIENT] = true,    [DP__SPACE__HOST_INPUT] = true,
-      [DP__SPACE__HOST_OUTPUT] = true, [DP__SPACE__DEVICE_INPUT] = true,
+      [DP__SPACE__HOST_OUTPUT] = true, [DP__SPACE__DEVICE_INPUT] = true, [DP__SPACE__OFFLOAD] = true,
   };
   for (size_t i = 0; i < role->n_arenas; i++) {
     const Dp__Arena *arena = role->arenas[i];
@@ -39,6 +39,7 @@ static void measure(dp_memory *m, const dp_role_devices *r) {
   for (int i = 0; i < r->n_devices; i++) {
     m->devices[r->devices[i]].persistent_bytes = bytes_of(r->role, DP__SPACE__PERSISTENT);
     m->devices[r->devices[i]].transient_bytes = bytes_of(r->role, DP__SPACE__TRANSIENT);
+    m->devices[r->devices[i]].offload_bytes = bytes_of(r->role, DP__SPACE__OFFLOAD);
     m->devices[r->devices[i]].input_bytes = bytes_of(r->role, DP__SPACE__DEVICE_INPUT);
   }
 }
@@ -70,6 +71,7 @@ static dp_status check_room(const dp_memory *m) {
     for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
       over |= __builtin_add_overflow(device, m->devices[d].input_bytes, &device);
     ask(m, uses, (dp_place){.device = d}, over ? UINT64_MAX : device);
+    ask(m, uses, (dp_place){.host = true}, m->devices[d].offload_bytes);
   }
   for (int copy = 0; copy < m->n_outputs; copy++) ask(m, uses, (dp_place){.host = true}, m->host_output_bytes);
   for (int copy = 0; copy < DP_MEMORY_COPIES; copy++) ask(m, uses, (dp_place){.host = true}, m->host_input_bytes);
@@ -115,6 +117,7 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
     measure(m, &roles->roles[i]);
   }
   DP_TRY(check_room(m));
+  const dp_place host = {.host = true};
   for (int d = 0; d < m->n_devices; d++) {
     if (!dp_peers_here(peers, d)) continue;
     const Dp__Role *role = roles->roles[roles->of_device[d]].role;
@@ -123,12 +126,13 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
         allocate(m, role, DP__SPACE__PERSISTENT, (dp_place){.device = d}, device->persistent_bytes, &device->variable));
     DP_TRY(
         allocate(m, role, DP__SPACE__TRANSIENT, (dp_place){.device = d}, device->transient_bytes, &device->transient));
+    if (device->offload_bytes)
+      DP_TRY(allocate(m, role, DP__SPACE__OFFLOAD, host, device->offload_bytes, &device->offload));
     for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
       DP_TRY(allocate(m, role, DP__SPACE__DEVICE_INPUT, (dp_place){.device = d}, device->input_bytes,
                       &device->input[copy]));
   }
   const Dp__Role *first = roles->roles[0].role;
-  const dp_place host = {.host = true};
   for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
     DP_TRY(allocate(m, first, DP__SPACE__HOST_INPUT, host, m->host_input_bytes, &m->host_input[copy]));
   for (int copy = 0; copy < m->n_outputs; copy++)
@@ -140,15 +144,16 @@ dp_status dp_memory_make(dp_arena *arena, const dp_role_map *roles, const dp_bac
 static uint64_t each_arena(const dp_memory *m,
                            uint64_t (*visit)(const dp_backend *backend, dp_place place, char *memory, uint64_t bytes)) {
   uint64_t sum = 0;
+  const dp_place host = {.host = true};
   for (int d = 0; d < m->n_devices; d++) {
     const dp_device_memory *device = &m->devices[d];
     const dp_place place = {.device = d};
     if (device->variable) sum += visit(m->backend, place, device->variable, device->persistent_bytes);
     if (device->transient) sum += visit(m->backend, place, device->transient, device->transient_bytes);
+    if (device->offload) sum += visit(m->backend, host, device->offload, device->offload_bytes);
     for (int copy = 0; copy < DP_MEMORY_COPIES; copy++)
       if (device->input[copy]) sum += visit(m->backend, place, device->input[copy], device->input_bytes);
   }
-  const dp_place host = {.host = true};
   for (int copy = 0; copy < DP_MEMORY_COPIES; copy++) {
     if (m->host_input[copy]) sum += visit(m->backend, host, m->host_input[copy], m->host_input_bytes);
     if (m->host_output[copy]) sum += visit(m->backend, host, m->host_output[copy], m->host_output_bytes);
@@ -179,6 +184,7 @@ bool dp_memory_alternates(const dp_memory *m) {
 char *dp_memory_address(const dp_memory *m, const Dp__DeviceTensor *t, int device, int slot) {
   char *base = t->space == DP__SPACE__PERSISTENT     ? m->devices[device].variable
                : t->space == DP__SPACE__TRANSIENT    ? m->devices[device].transient
+               : t->space == DP__SPACE__OFFLOAD      ? m->devices[device].offload
                : t->space == DP__SPACE__DEVICE_INPUT ? m->devices[device].input[slot]
                : t->space == DP__SPACE__HOST_INPUT   ? m->host_input[slot]
                : t->space == DP__SPACE__HOST_OUTPUT  ? m->host_output[m->n_outputs > 1 ? slot : 0]
@@ -255,8 +261,9 @@ static dp_status move_shards(void *arg) {
     if (!m->write && !can_read(m, d, &part))
       return dp_fail(EX_UNAVAILABLE, "a part of '%s' is on device %d, in another process", p->name, d);
     if (!dp_peers_here(m->memory->peers, d)) continue;
-    char *storage = m->memory->devices[d].variable + p->offset;
-    if (m->memory->backend->upload)
+    const dp_device_memory *device = &m->memory->devices[d];
+    char *storage = (p->offloaded ? device->offload : device->variable) + p->offset;
+    if (m->memory->backend->upload && !p->offloaded)
       DP_TRY(move_far(m, d, &part, &whole, storage));
     else
       move_region(m, &part, &whole, storage);

@@ -34,7 +34,7 @@ typedef struct dp_transfer {
   bool in_rank_order;  // sums are taken in rank order, wherever the devices are
   // Of a transfer that serves both slots: bytes from copy 0 to copy 1 of host input, where it reads. Else 0.
   ptrdiff_t host_copy_distance;
-  bool from_host;  // reads host input
+  bool by_copies;  // between host and device, so that what is in one piece is best copied by neither's cores
   // Flat: one tensor after the other, each target gets the reduction of all sources.
   int n_sources, n_targets;  // n_targets 0: a list of copies
   char **from, **to;         // (tensors, n_sources), (tensors, n_targets)

@@ -108,17 +108,19 @@ Training::Training(Plan plan, RunOptions options)
   allocated = nullptr;
   Must(status);
   if (options_.null_backend) return;
-  // For each device its persistent and its transient arena and two copies of its inputs, unless they are empty.
+  // For each device its persistent, transient and offload arenas and two copies of its inputs, unless they are empty.
   const dp_mesh &mesh = dp_session_model(session_)->mesh;
   size_t block = 0;
   for (int64_t d = 0; d < dp_mesh_devices(&mesh); d++) {
     const Dp__Role *role = plan_->roles[StageOf(mesh, d)];
     if (!dp_peers_here(options_.peers, static_cast<int>(d))) {
       storages_.push_back(nullptr);
+      offloads_.push_back(nullptr);
       continue;
     }
     storages_.push_back(ArenaBytes(role, DP__SPACE__PERSISTENT) ? blocks.at(block++) : nullptr);
     if (ArenaBytes(role, DP__SPACE__TRANSIENT)) block++;
+    offloads_.push_back(ArenaBytes(role, DP__SPACE__OFFLOAD) ? blocks.at(block++) : nullptr);
     if (ArenaBytes(role, DP__SPACE__DEVICE_INPUT)) block += 2;
   }
 }
@@ -340,9 +342,9 @@ Bytes Training::Part(int32_t variable, int64_t device) const {
   int64_t at[DP_MAX_MESH] = {};
   dp_mesh_coordinate(&mesh, device, at);
   const dp_local local = dp_shard_range(&p.type.shape, p.placements, &mesh, at, 0);
-  const char *storage = storages_.at(static_cast<size_t>(device)) + p.offset;
+  const char *storage = (p.offloaded ? offloads_ : storages_).at(static_cast<size_t>(device)) + p.offset;
   Bytes bytes(static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
-  if (backend_.download)
+  if (backend_.download && !p.offloaded)
     Must(backend_.download(static_cast<int>(device), bytes.data(), storage, bytes.size()));
   else
     std::copy(storage, storage + bytes.size(), bytes.begin());

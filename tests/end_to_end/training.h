@@ -88,7 +88,7 @@ class Training {
   RunOptions options_;
   dp_backend backend_;
   dp_session *session_ = nullptr;
-  std::vector<char *> storages_;  // by device; null elsewhere
+  std::vector<char *> storages_, offloads_;  // by device; null elsewhere
   int64_t step_ = 0, slot_;
   int64_t labels_ = -1;  // in the last batch fed; -1: labels are computed
 };

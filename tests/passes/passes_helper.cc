@@ -44,6 +44,16 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "reproducible") options.reproducible = value == "yes";
   if (key == "uploads") options.uploads = value == "yes";
   if (key == "recompute") options.recompute = text;
+  if (key == "offload") options.offload = text;
+  if (key == "target" && value == "two") {  // the CPU, as if its devices had memory of their own
+    static const dp_target two = [] {
+      dp_target target = *dp_backend_find("cpu")->target;
+      target.offload_bytes = 1;
+      return target;
+    }();
+    options.target = &two;
+    return;
+  }
   if (key == "stop-after") options.stop_after = text;
   if (key == "precision") options.precision = PrecisionOf(value);
   if (key == "comm-precision") options.comm_precision = PrecisionOf(value);

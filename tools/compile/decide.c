@@ -30,6 +30,7 @@ enum {
   KEY_FAST_MATH,
   KEY_REPRODUCIBLE,
   KEY_RECOMPUTE,
+  KEY_OFFLOAD,
   KEY_PRECISION,
   KEY_KEEP_FP32,
   KEY_COMM_PRECISION,
@@ -85,6 +86,10 @@ static const struct argp_option table[] = {
      "Compute again for the backward pass, instead of keeping them, the results of nodes whose name matches GLOB; "
      "auto: "
      "those that take the least time for what --memory asks (default: none)",
+     0},
+    {"offload", KEY_OFFLOAD, "none|optimizer|activations", 0,
+     "Keep the optimizer's state, or values of the forward pass until the backward pass reads them, or both with a "
+     "comma between, in memory of the host; for targets whose devices have their own (default: none)",
      0},
     {0, 0, 0, 0, "Training", 2},
     {"batch", KEY_BATCH, "B", 0, "Samples in a step, over all devices; needed if the model does not fix it", 0},
@@ -251,6 +256,9 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_RECOMPUTE:
       o->recompute = text;
+      return DP_OK;
+    case KEY_OFFLOAD:
+      o->offload = text;
       return DP_OK;
     case KEY_FAST_MATH:
       o->fast_math = text ? text : "tf32";

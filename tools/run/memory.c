@@ -60,8 +60,9 @@ static void print_memory(dp_arena *arena, const dp_metrics_bytes *b, uint64_t ho
 
 void dp_dprun_memory_report(dp_dprun *run) {
   const Dp__Role *any = run->plan->roles[0];  // the host's arenas are the same in all roles
-  uint64_t host =
-      dp_session_bytes(run->session, DP__SPACE__HOST_INPUT) + dp_session_bytes(run->session, DP__SPACE__HOST_OUTPUT);
+  uint64_t host = dp_session_bytes(run->session, DP__SPACE__HOST_INPUT) +
+                  dp_session_bytes(run->session, DP__SPACE__HOST_OUTPUT) +
+                  dp_session_bytes(run->session, DP__SPACE__OFFLOAD);
   dp_metrics_bytes b = {
       .devices = (uint64_t)dp_mesh_devices(&dp_session_model(run->session)->mesh),
       .host_input = arena_of(any, DP__SPACE__HOST_INPUT),

@@ -204,6 +204,8 @@ static void put_figures(dp_page *page, const dp_report *r) {
   put_row(page, "transient arena", (double)arena_of(role, DP__SPACE__TRANSIENT), "values of a step and scratch");
   put_row(page, "host input", (double)arena_of(role, DP__SPACE__HOST_INPUT), "on the host, one copy");
   put_row(page, "host output", (double)arena_of(role, DP__SPACE__HOST_OUTPUT), "on the host, one copy");
+  if (arena_of(role, DP__SPACE__OFFLOAD))
+    put_row(page, "offloaded", (double)arena_of(role, DP__SPACE__OFFLOAD), "on the host, of this device");
   put_row(page, "arenas, measured", r->metrics.arena_bytes, "of all devices and the host, with all copies");
   put_row(page, "touched", r->metrics.arena_resident_bytes, "pages of the arenas that were ever used");
   put_row(page, "peak of the process", r->metrics.peak_resident_bytes, "physical memory");
