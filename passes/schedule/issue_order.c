@@ -6,8 +6,6 @@
 //   - nodes that only serve the update of a variable, including communication, rank right after what they need, so that
 //     gradients are consumed as early as their reduction allows and no backward node waits for one;
 //   - nodes that depend on weights and per-step scalars alone, and transfers, rank right before their first use.
-// What was offloaded is brought back as variables are gathered: one user ahead and no more. And what is made to be
-// offloaded waits until what was made by the node before the last one is: memory is shared only by what is ordered.
 // Computation overtakes a waiting node by only a few positions: what is computed early occupies memory for longer. On
 // the stream of collectives, those that a later forward or backward node waits for precede those of updates.
 #include "passes/schedule/issue_order.h"
@@ -15,6 +13,7 @@
 #include <string.h>
 
 #include "passes/schedule/heap.h"
+#include "passes/schedule/windows.h"
 
 enum { AHEAD = 16 };  // positions
 
@@ -69,66 +68,6 @@ static dp_issue_order_edges readers_of(dp_arena *arena, const dp_graph *graph) {
   return readers;
 }
 
-static bool is_fetch(const dp_node *node) {
-  return node->n_inputs && node->inputs[0] && node->inputs[0]->space == DP_SPACE_OFFLOAD;
-}
-
-static bool is_offload(const dp_node *node) {
-  return node->n_outputs && node->outputs[0] && node->outputs[0]->space == DP_SPACE_OFFLOAD;
-}
-
-// Whether the node gathers a variable, of this stage or another, or fetches what was offloaded.
-static bool is_gather(const dp_node *node) {
-  if (is_fetch(node)) return true;
-  if (node->stream != DP_STREAM_COMM) return false;
-  const dp_value *x = node->inputs[0];
-  return x->kind == DP_VALUE_VARIABLE ||
-         (x->producer->stream == DP_STREAM_RECV && x->logical->kind == DP_VALUE_VARIABLE);
-}
-
-// Variables are gathered one user ahead and no more, so that memory holds what the current user and the next one need:
-// what a user needs is gathered while the user before it computes, and so waits for the one before that. before[i]: the
-// node that gather i waits for, plus 1; 0: none.
-static int32_t *gather_ahead(dp_arena *arena, const dp_graph *graph) {
-  int32_t *before = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *before);
-  int32_t *user = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *user);  // by gather: its first user, plus 1
-  for (int32_t i = graph->n_nodes; i-- > 0;)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
-      const dp_value *x = graph->nodes[i]->inputs[k];
-      if (x && x->producer) user[x->producer->id] = i + 1;
-    }
-  int32_t last = 0, second = 0, third = 0;  // users, from the last one gathered for
-  for (int32_t i = 0; i < graph->n_nodes; i++) {
-    const dp_node *node = graph->nodes[i];
-    if (!is_gather(node) || user[i] < last) continue;
-    if (user[i] != last) {
-      third = second;
-      second = last;
-      last = user[i];
-    }
-    before[i] = third;
-  }
-  return before;
-}
-
-// By node: the last node that offloads a result of the second node before it with such results, plus 1; 0: none.
-static int32_t *offload_behind(dp_arena *arena, const dp_graph *graph) {
-  int32_t *behind = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *behind);
-  int32_t last = 0, done = 0, before = 0;  // a node, plus 1; what offloads its results; what offloaded those of the one before
-  for (int32_t i = 0; i < graph->n_nodes; i++) {
-    const dp_node *node = graph->nodes[i];
-    if (!is_offload(node) || !node->inputs[0]->producer) continue;
-    const int32_t producer = node->inputs[0]->producer->id;
-    if (producer + 1 != last) {
-      behind[producer] = before;
-      before = done;
-      last = producer + 1;
-    }
-    done = i + 1;
-  }
-  return behind;
-}
-
 // The node that signals each event.
 static int32_t *signallers_of(dp_arena *arena, const dp_graph *graph) {
   int32_t *signaller = dp_alloc_n(arena, (size_t)graph->n_events + 1, sizeof *signaller);
@@ -137,17 +76,15 @@ static int32_t *signallers_of(dp_arena *arena, const dp_graph *graph) {
   return signaller;
 }
 
-dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *graph) {
+// Without what is gathered ahead and offloaded.
+static dp_issue_order_edges edges_of(dp_arena *arena, const dp_graph *graph) {
   dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
-  const int32_t *ahead = gather_ahead(arena, graph), *signaller = signallers_of(arena, graph);
-  const int32_t *behind = offload_behind(arena, graph);
+  const int32_t *signaller = signallers_of(arena, graph);
   dp_issue_order_edges readers = readers_of(arena, graph);
   int32_t *updates = dp_alloc_n(arena, (size_t)graph->n_values + 1, sizeof *updates), n = 0;
   for (int i = 0; i < graph->n_updates; i++) updates[graph->updates[i].value->id] = graph->updates[i].variable + 1;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
-    if (ahead[i]) DP_PUSH(arena, edges.before, n, ahead[i] - 1);
-    if (behind[i]) DP_PUSH(arena, edges.before, n, behind[i] - 1);
     for (int w = 0; w < node->n_waits; w++) DP_PUSH(arena, edges.before, n, signaller[node->waits[w]]);
     for (int k = 0; k < node->n_inputs; k++)
       if (node->inputs[k] && node->inputs[k]->producer) DP_PUSH(arena, edges.before, n, node->inputs[k]->producer->id);
@@ -161,12 +98,26 @@ dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *
   return edges;
 }
 
+dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *graph) {
+  const dp_issue_order_edges own = edges_of(arena, graph);
+  const dp_windows windows = dp_windows_make(arena, graph, &own);
+  dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
+  int32_t n = 0;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    if (windows.gathered[i]) DP_PUSH(arena, edges.before, n, windows.gathered[i] - 1);
+    if (windows.offloaded[i]) DP_PUSH(arena, edges.before, n, windows.offloaded[i] - 1);
+    for (int32_t e = own.first[i]; e < own.first[i + 1]; e++) DP_PUSH(arena, edges.before, n, own.before[e]);
+    edges.first[i + 1] = n;
+  }
+  return edges;
+}
+
 // ---- rank -----------------------------------------------------------------------------------------------------------
 
 static bool writes_storage(const dp_node *node) {
   for (int k = 0; k < node->n_outputs; k++)
     if (node->outputs[k] && node->outputs[k]->space == DP_SPACE_PERSISTENT) return true;
-  return is_offload(node);
+  return dp_windows_offloads(node);
 }
 
 static bool all_late(const schedule *s, int32_t i) {

@@ -52,6 +52,7 @@ void Machine::Communicate(const Dp__Instruction *in) {
   const std::string op = in->op;
   if (op == "Scatter" || op == "Broadcast") return FromHost(in);
   if (op == "Gather") return ToHost(in);
+  if (op == "Offload" || op == "Fetch") return Move(in);
   std::vector<std::vector<std::vector<uint8_t>>> results(in->n_inputs);
   for (size_t k = 0; k < in->n_inputs; k++) Convert(in, k, &results[k]);
   for (size_t k = 0; k < in->n_inputs; k++)
@@ -184,6 +185,23 @@ void Machine::Accumulate(const Dp__Instruction *in) {
                      reduction ? (a > b || std::isnan(a) ? a : b) : Round(a + b, in->compute_dtype));
     }
     Write(target, d, result.data());
+  }
+}
+
+// ---- a device and its own memory of the host ------------------------------------------------------------------------
+
+void Machine::Move(const Dp__Instruction *in) {
+  Check(in->n_inputs == 1, "one at a time");
+  const Dp__DeviceTensor *from = Tensor(in->inputs[0] - 1), *to = Tensor(in->outputs[0] - 1);
+  const Dp__DeviceTensor *host = strcmp(in->op, "Fetch") ? to : from, *device = host == to ? from : to;
+  Check(host->space == DP__SPACE__OFFLOAD && OnDevice(device->space), "not between a device and its own memory");
+  Check(from->dtype == to->dtype, "two types");
+  for (size_t d : here_) {
+    Operand source = Look(from, d), target = Look(to, d);
+    Check(source.needed == target.needed, "parts of different size");
+    std::vector<uint8_t> copy(source.needed + 1, kGarbage);
+    Read(source, d, copy.data());
+    Write(target, d, copy.data());
   }
 }
 

@@ -82,6 +82,7 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
     devices_[d].variable.assign(arenas[DP__SPACE__PERSISTENT], kGarbage);
     devices_[d].transient.resize(arenas[DP__SPACE__TRANSIENT]);
     devices_[d].input.resize(arenas[DP__SPACE__DEVICE_INPUT]);
+    devices_[d].offload.assign(arenas[DP__SPACE__OFFLOAD], kGarbage);
     // All devices share one host memory.
     if (!d) host_input_.resize(arenas[DP__SPACE__HOST_INPUT]);
     if (!d) host_output_.resize(arenas[DP__SPACE__HOST_OUTPUT]);
@@ -100,7 +101,7 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
       dp_local local = dp_shard_range(&is.type.shape, at, &mesh_, devices_[d].coordinate, 0);
       size_t count = static_cast<size_t>(dp_local_count(&local));
       Check(count * size <= storage->bytes, "a storage without room for its data");
-      uint8_t *to = At(d, DP__SPACE__PERSISTENT, storage->offset, count * size);
+      uint8_t *to = At(d, StorageSpace(storage), storage->offset, count * size);
       for (size_t i = 0; i < count; i++)
         std::memcpy(to + i * size,
                     static_cast<const uint8_t *>(is.init.tensor->data) +
@@ -137,6 +138,7 @@ uint8_t *Machine::At(size_t device, int space, uint64_t offset, uint64_t bytes) 
   if (space == DP__SPACE__PERSISTENT) memory = &devices_[device].variable;
   if (space == DP__SPACE__TRANSIENT) memory = &devices_[device].transient;
   if (space == DP__SPACE__DEVICE_INPUT) memory = &devices_[device].input;
+  if (space == DP__SPACE__OFFLOAD) memory = &devices_[device].offload;
   if (space == DP__SPACE__HOST_INPUT) memory = &host_input_;
   if (space == DP__SPACE__HOST_OUTPUT) memory = &host_output_;
   Check(memory, "no such memory");
@@ -338,7 +340,7 @@ std::map<std::string, std::vector<double>> Machine::Variables() {
       if (!Has(storage, d)) continue;
       dp_local local = dp_shard_range(&type.shape, placed, &mesh_, devices_[d].coordinate, 0);
       size_t count = static_cast<size_t>(dp_local_count(&local)), size = dp_type_bytes(type.dtype);
-      const uint8_t *at = At(d, DP__SPACE__PERSISTENT, storage->offset, count * size);
+      const uint8_t *at = At(d, StorageSpace(storage), storage->offset, count * size);
       for (size_t i = 0; i < count; i++) {
         size_t w = static_cast<size_t>(WholeIndex(local, static_cast<int64_t>(i)));
         double number = dp_element_get(type.dtype, at + i * size);

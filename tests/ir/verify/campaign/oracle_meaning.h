@@ -41,6 +41,10 @@ struct Broken {
   std::string why;
 };
 
+inline int StorageSpace(const Dp__Variable *storage) {
+  return storage->offloaded ? DP__SPACE__OFFLOAD : DP__SPACE__PERSISTENT;
+}
+
 inline bool OnDevice(int space) {
   return space == DP__SPACE__PERSISTENT || space == DP__SPACE__TRANSIENT || space == DP__SPACE__DEVICE_INPUT;
 }
@@ -106,7 +110,7 @@ class Machine {
 
  private:
   struct Device {
-    std::vector<uint8_t> variable, transient, input;
+    std::vector<uint8_t> variable, transient, input, offload;
     int64_t coordinate[DP_MAX_MESH];
     size_t role;
   };
@@ -180,6 +184,7 @@ class Machine {
   void Convert(const Dp__Instruction *in, size_t k, std::vector<std::vector<uint8_t>> *results);
   void Accumulate(const Dp__Instruction *in);
   std::vector<bool> Held(const Dp__DeviceTensor *t, size_t device) const;
+  void Move(const Dp__Instruction *in);
   void FromHost(const Dp__Instruction *in);
   void ToHost(const Dp__Instruction *in);
   std::vector<size_t> Group(const Dp__Instruction *in, size_t device) const;

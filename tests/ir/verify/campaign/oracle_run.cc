@@ -82,9 +82,19 @@ void Machine::Begin(const Batch &batch) {
   }
   std::fill(host_input_.begin(), host_input_.end(), kGarbage);
   std::fill(host_output_.begin(), host_output_.end(), kGarbage);
-  for (Device &d : devices_) {
-    std::fill(d.transient.begin(), d.transient.end(), kGarbage);
-    std::fill(d.input.begin(), d.input.end(), kGarbage);
+  for (size_t d = 0; d < devices_.size(); d++) {
+    Device &device = devices_[d];
+    std::fill(device.transient.begin(), device.transient.end(), kGarbage);
+    std::fill(device.input.begin(), device.input.end(), kGarbage);
+    // Of what is offloaded, variables alone stay.
+    std::vector<uint8_t> offload(device.offload.size(), kGarbage);
+    for (size_t p = 0; p < plan_->n_variables; p++) {
+      const Dp__Variable *storage = plan_->variables[p];
+      if (!storage->offloaded || !Has(storage, d)) continue;
+      const uint8_t *at = At(d, DP__SPACE__OFFLOAD, storage->offset, storage->bytes);
+      std::copy(at, at + storage->bytes, offload.begin() + static_cast<std::ptrdiff_t>(storage->offset));
+    }
+    device.offload = offload;
   }
 }
 
@@ -189,7 +199,7 @@ bool Machine::Waits(const Head &head) const {
 const std::vector<size_t> &Machine::Members(const Head &head) const {
   std::vector<size_t> &members = members_[{head.in, head.device}];
   if (!members.empty()) return members;
-  static const char *const alone[] = {"Slice", "Accumulate", "Scatter", "Broadcast", "Gather"};
+  static const char *const alone[] = {"Slice", "Accumulate", "Scatter", "Broadcast", "Gather", "Offload", "Fetch"};
   bool meets = !*head.in->kernel && head.in->communication;
   for (const char *op : alone) meets &= !Is(head.in, op);
   if (!meets) {

@@ -1,0 +1,25 @@
+// How far apart computing may be from what brings its operands to a device and takes its results away, so that the
+// device's memory holds what a few nodes at a time need. Private to the passes `fuse`, `bucket` and `streams`.
+#ifndef DP_PASSES_SCHEDULE_WINDOWS_H
+#define DP_PASSES_SCHEDULE_WINDOWS_H
+
+#include "passes/schedule/issue_order.h"
+
+// By node: another that it must follow, plus 1; 0: none.
+typedef struct {
+  int32_t *gathered;   // for what gathers a variable or fetches what was offloaded
+  int32_t *offloaded;  // for what makes a value that is offloaded
+} dp_windows;
+
+// edges: what nodes must follow besides.
+dp_windows dp_windows_make(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges);
+
+// Whether the node is a Fetch; whether it is an Offload.
+static inline bool dp_windows_fetches(const dp_node *node) {
+  return node->n_inputs && node->inputs[0] && node->inputs[0]->space == DP_SPACE_OFFLOAD;
+}
+static inline bool dp_windows_offloads(const dp_node *node) {
+  return node->n_outputs && node->outputs[0] && node->outputs[0]->space == DP_SPACE_OFFLOAD;
+}
+
+#endif
