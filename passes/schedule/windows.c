@@ -30,7 +30,7 @@ static int by_time(const void *a, const void *b) {
 
 // Whether the node gathers a variable, of this stage or another, or fetches what was offloaded.
 static bool gathers(const dp_node *node) {
-  if (dp_windows_fetches(node)) return true;
+  if (dp_windows_fetches(node)) return node->stream == DP_STREAM_COPY;
   if (node->stream != DP_STREAM_COMM) return false;
   const dp_value *x = node->inputs[0];
   return x->kind == DP_VALUE_VARIABLE ||
@@ -82,9 +82,11 @@ static int64_t *times_of(dp_arena *arena, const dp_graph *graph, const dp_issue_
   return when;
 }
 
-static bool has_offloaded(const dp_graph *graph) {
-  for (int32_t i = 0; i < graph->n_values; i++)
-    if (graph->values[i]->space == DP_SPACE_OFFLOAD) return true;
+static bool moves_offloaded(const dp_graph *graph) {
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    if (node->stream == DP_STREAM_COPY && (dp_windows_fetches(node) || dp_windows_offloads(node))) return true;
+  }
   return false;
 }
 
@@ -144,7 +146,7 @@ static void offload_behind(dp_arena *arena, const dp_graph *graph, const int64_t
 dp_windows dp_windows_make(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges) {
   dp_windows windows = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)),
                         dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t))};
-  const int64_t *when = has_offloaded(graph) ? times_of(arena, graph, edges) : NULL;
+  const int64_t *when = moves_offloaded(graph) ? times_of(arena, graph, edges) : NULL;
   gather_ahead(arena, graph, when, windows.gathered);
   if (when) offload_behind(arena, graph, when, windows.offloaded);
   return windows;

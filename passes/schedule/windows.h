@@ -11,7 +11,7 @@ typedef struct {
   int32_t *offloaded;  // for what makes a value that is offloaded
 } dp_windows;
 
-// edges: what nodes must follow besides.
+// Nothing has to wait before nodes have their streams. edges: what nodes must follow besides.
 dp_windows dp_windows_make(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges);
 
 // Whether the node is a Fetch; whether it is an Offload.
