@@ -136,6 +136,7 @@ void dp_metrics_memory(dp_metrics *metrics, const dp_metrics_bytes *b) {
       {"host_input_bytes", b->host_input},
       {"host_output_bytes", b->host_output},
       {"device_input_bytes", b->device_input},
+      {"offload_bytes", b->offload},
       {"arena_bytes", b->arenas},
       {"arena_resident_bytes", b->arenas_resident},
       {"peak_resident_bytes", b->peak_resident},

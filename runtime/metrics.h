@@ -59,6 +59,7 @@ typedef struct {
   const dp_metrics_stage *stages;    // (n_stages) arenas of one device of each stage
   uint64_t host_input, host_output;  // one copy
   uint64_t device_input;             // one copy, of the device that has most; 0: inputs are not uploaded ahead
+  uint64_t offload;                  // on the host, of the device that has most there
   uint64_t devices, arenas;          // all arenas of all devices, including copies
   uint64_t arenas_resident;          // the part of them that was ever touched
   uint64_t peak_resident;            // of the process

@@ -49,7 +49,7 @@ TEST(Offload, ChangesNoBit) {
       const DrawnStrategy strategy =
           devices == 1 ? DrawnStrategy{"one", "", network.text} : DrawStrategy(draw, network, devices);
       SCOPED_TRACE("seed " + std::to_string(seed) + " " + strategy.options);
-      const std::string options = network.Options() + " threads=2 target=two " + strategy.options;
+      const std::string options = network.Options() + " threads=2 offload-bytes=1 " + strategy.options;
       const Plan kept = Compile(strategy.text, options);
       const Bits without = TrainedBits(kept, network.batches, network.feed, 1);
       for (const char *offload : kOffloads) {
@@ -85,7 +85,7 @@ TEST(Offload, WithEveryStrategyAndPrecision) {
     for (const char *precision : {"fp64", "fp32", "fp16"})
       for (const char *offload : kOffloads) {
         SCOPED_TRACE(std::string(strategy) + " " + precision + " " + offload);
-        const std::string options = std::string("batch=6 target=two ") + strategy + " precision=" + precision;
+        const std::string options = std::string("batch=6 offload-bytes=1 ") + strategy + " precision=" + precision;
         RunOptions workers;
         workers.workers = 2;
         Training kept(Compile(kBlock, options)), away(Compile(kBlock, options + " offload=" + offload), workers);
@@ -100,7 +100,7 @@ TEST(Offload, WithEveryStrategyAndPrecision) {
 TEST(Offload, NullBackendFindsNoRace) {
   for (const char *strategy : kStrategies)
     for (const char *offload : kOffloads)
-      EXPECT_EQ(RunNull(Compile(kBlock, std::string("batch=6 target=two ") + strategy + " offload=" + offload), 4,
+      EXPECT_EQ(RunNull(Compile(kBlock, std::string("batch=6 offload-bytes=1 ") + strategy + " offload=" + offload), 4,
                         std::vector<int64_t>{6, 6, 5, 1}),
                 "")
           << strategy << " " << offload;
@@ -108,7 +108,7 @@ TEST(Offload, NullBackendFindsNoRace) {
 
 // A device has what a step needs at a time, the host has the rest.
 TEST(Offload, TakesLessOfADevice) {
-  const std::string options = "batch=8 target=two devices=1 optimizer=adamw(lr=0.003)";
+  const std::string options = "batch=8 offload-bytes=1 devices=1 optimizer=adamw(lr=0.003)";
   std::string deep = "model deep {\n  loss \"softmax_cross_entropy(logits,label)\"\n  input x: float32[N,64]\n";
   std::string nodes, last = "x";
   for (int i = 0; i < 12; i++) {
@@ -120,8 +120,8 @@ TEST(Offload, TakesLessOfADevice) {
   deep += "  parameter out: float32[64,10] = kaiming_uniform()\n" + nodes + "  logits = MatMul(" + last +
           ", out)\n  output logits\n}";
   const Plan kept = Compile(deep, options), state = Compile(deep, options + " offload=optimizer"),
-             values = Compile(deep, "batch=512 target=two devices=1 optimizer=sgd(lr=0.1) offload=activations"),
-             held = Compile(deep, "batch=512 target=two devices=1 optimizer=sgd(lr=0.1)");
+             values = Compile(deep, "batch=512 offload-bytes=1 devices=1 optimizer=sgd(lr=0.1) offload=activations"),
+             held = Compile(deep, "batch=512 offload-bytes=1 devices=1 optimizer=sgd(lr=0.1)");
   const uint64_t weight = 64 * 64 * 4, activation = 512 * 64 * 4;
   // Both moments of twelve weights are on the host; those of a few of them at a time are on the device.
   EXPECT_EQ(ArenaBytes(kept, DP__SPACE__OFFLOAD), 0u);

@@ -45,14 +45,10 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "uploads") options.uploads = value == "yes";
   if (key == "recompute") options.recompute = text;
   if (key == "offload") options.offload = text;
-  if (key == "target" && value == "two") {  // the CPU, as if its devices had memory of their own
-    static const dp_target two = [] {
-      dp_target target = *dp_backend_find("cpu")->target;
-      target.offload_bytes = 1;
-      return target;
-    }();
-    options.target = &two;
-    return;
+  if (key == "offload-bytes") {  // of the target so far: its devices have memory of their own
+    targets_.push_back(*options.target);
+    targets_.back().offload_bytes = atof(text);
+    options.target = &targets_.back();
   }
   if (key == "stop-after") options.stop_after = text;
   if (key == "precision") options.precision = PrecisionOf(value);

@@ -33,7 +33,8 @@ class Options {
   Options(const Options &) = delete;
   Options &operator=(const Options &) = delete;
   // "batch=8", "devices=2", "mesh=data:2,tensor:2", "freeze=conv*", "split=x:1", "split=x:none", "precision=fp64",
-  // "loss=...", any other string option by its name. Separated by spaces.
+  // "loss=...", any other string option by its name; "offload-bytes=1": of the target, which is named before it.
+  // Separated by spaces.
   void Set(const std::string &words);
   dp_options options{};
 
@@ -41,6 +42,7 @@ class Options {
   const char *Keep(const std::string &text);
   void SetOne(const std::string &key, const std::string &value);
   std::list<std::string> strings_;
+  std::list<dp_target> targets_;
   std::vector<const char *> freeze_, groups_, normalize_, keep_fp32_;
   std::vector<dp_split> splits_;
 };

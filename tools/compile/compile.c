@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/base/file.h"
+#include "ir/plan/form.h"
 #include "ir/plan/plan.h"
 #include "ir/text/text.h"
 #include "ir/verify/verify.h"
@@ -11,6 +12,15 @@
 #include "passes/report/why.h"
 #include "tools/compile/dpc.h"
 #include "tools/compile/options.h"
+
+static uint64_t offloaded(const Dp__Plan *plan) {
+  uint64_t most = 0;
+  for (size_t r = 0; r < plan->n_roles; r++) {
+    const Dp__Arena *arena = dp_plan_form_arena(plan->roles[r], DP__SPACE__OFFLOAD);
+    if (arena && arena->bytes > most) most = arena->bytes;
+  }
+  return most;
+}
 
 static void print_summary(const char *path, const Dp__Plan *plan) {
   fprintf(stderr, "%s: ", path);
@@ -24,8 +34,10 @@ static void print_summary(const char *path, const Dp__Plan *plan) {
         instructions += role->programs[p]->streams[s]->n_instructions;
   }
   dp_fit_bytes device = dp_fit_measure(plan);
-  fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB per device, checked\n", (long long)plan->batch,
-          instructions, (double)(device.persistent + device.rest) / 1024);
+  fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB per device, ", (long long)plan->batch, instructions,
+          (double)(device.persistent + device.rest) / 1024);
+  if (offloaded(plan)) fprintf(stderr, "%.1f on the host, ", (double)offloaded(plan) / 1024);
+  fputs("checked\n", stderr);
 }
 
 static dp_status read_model(void *context, dp_arena *arena, dp_model **model) {

@@ -33,7 +33,9 @@ static void measure_stages(dp_dprun *run, dp_metrics_bytes *b) {
   for (size_t r = 0; r < count; r++) {
     const Dp__Role *role = run->plan->roles[r];
     const uint64_t input = arena_of(role, DP__SPACE__DEVICE_INPUT);
+    const uint64_t offload = arena_of(role, DP__SPACE__OFFLOAD);
     if (input > b->device_input) b->device_input = input;
+    if (offload > b->offload) b->offload = offload;
     stages[r] = (dp_metrics_stage){arena_of(role, DP__SPACE__PERSISTENT), arena_of(role, DP__SPACE__TRANSIENT)};
     if (stages[r].persistent + stages[r].transient < b->persistent + b->transient) continue;
     b->persistent = stages[r].persistent;

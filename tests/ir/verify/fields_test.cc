@@ -150,7 +150,7 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
       {kSkip, "batch=6 precision=fp64 strategy=pipeline mesh=pipe:3 microbatches=2"},
       {kImages, "batch=4 mode=infer strategy=data devices=2"},
       {kDense, "batch=5 precision=fp64 strategy=data devices=2 uploads=yes"},
-      {kDense, "batch=5 precision=fp64 strategy=data devices=2 target=two offload=optimizer,activations"},
+      {kDense, "batch=5 precision=fp64 strategy=data devices=2 offload-bytes=1 offload=optimizer,activations"},
   };
   static const std::vector<std::unique_ptr<Good>> plans = [] {
     std::vector<std::unique_ptr<Good>> all;

@@ -14,7 +14,7 @@
 namespace dp_test {
 namespace {
 
-const char kOptions[] = "batch=6 precision=fp64 strategy=data devices=2 target=two no-fuse=yes offload=";
+const char kOptions[] = "batch=6 precision=fp64 strategy=data devices=2 offload-bytes=1 no-fuse=yes offload=";
 
 Dp__Program *Train(Dp__Plan *plan) {
   for (size_t i = 0; i < plan->roles[0]->n_programs; i++)
