@@ -35,20 +35,15 @@ static dp_status refuse_zero_stage(void) {
 }
 
 static dp_status check_offload(const dp_options *o) {
-  const char *item = o->offload;
-  if (!item || !strcmp(item, "none")) return DP_OK;
-  for (size_t length; *item; item += length + (item[length] == ',' && item[length + 1])) {
-    length = strcspn(item, ",");
-    const bool known = (length == 9 && !strncmp(item, "optimizer", length)) ||
-                       (length == 11 && !strncmp(item, "activations", length));
-    if (!known)
-      return dp_fail(EX_USAGE, "--offload=%s: 'none', 'optimizer', 'activations' or 'optimizer,activations' is expected",
-                     o->offload);
-  }
+  if (!o->offload || !strcmp(o->offload, "none")) return DP_OK;
+  if (!*o->offload || !dp_plan_options_is_offload(o->offload))
+    return dp_fail(EX_USAGE, "--offload=%s: 'none', 'optimizer', 'activations' or 'optimizer,activations' is expected",
+                   o->offload);
   if (!o->target->offload_bytes)
-    return dp_fail(EX_CONFIG,
-                   "--offload=%s moves data to the host's memory, but devices of backend %s have no other: leave it out",
-                   o->offload, o->target->name);
+    return dp_fail(
+        EX_CONFIG,
+        "--offload=%s moves data to the host's memory, but devices of backend %s have no other: leave it out",
+        o->offload, o->target->name);
   return DP_OK;
 }
 

@@ -188,8 +188,8 @@ typedef struct {
   dp_placement placements[DP_MAX_MESH];  // device form: its storage
   int n_stages;                          // pipeline stages that have it, in rising order; 0 of them: all
   int *stages;
-  bool offloaded;                        // device form: in DP_SPACE_OFFLOAD, else in DP_SPACE_PERSISTENT
-  uint64_t offset, bytes;                // device form: there
+  bool offloaded;          // device form: in DP_SPACE_OFFLOAD, else in DP_SPACE_PERSISTENT
+  uint64_t offset, bytes;  // device form: there
 } dp_variable;
 
 struct dp_model {

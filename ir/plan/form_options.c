@@ -9,6 +9,7 @@
 #include "ir/file/proto.h"
 #include "ir/graph/placement.h"
 #include "ir/plan/form_private.h"
+#include "ir/plan/options.h"
 
 typedef struct {
   dp_fault *fault;
@@ -152,16 +153,12 @@ static dp_status check_fusion(const form *f) {
 
 // Only variables that are offloaded show in the rest of the plan, and only if they are large.
 static dp_status check_offload(const form *f) {
-  static const char *const known[] = {"none", "optimizer", "activations", "optimizer,activations",
-                                      "activations,optimizer"};
-  size_t i = 0;
-  while (i < DP_COUNT(known) && strcmp(f->o->offload, known[i])) i++;
-  if (i == DP_COUNT(known))
-    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS, "option --offload is recorded as '%s', which is none of its values",
-                        f->o->offload);
-  for (size_t v = 0; v < f->plan->n_variables && !strstr(known[i], "optimizer"); v++)
-    if (f->plan->variables[v]->offloaded)
-      return refuse(f, "offload", known[i], f->plan->variables[v]->name);
+  const char *says = f->o->offload;
+  if (!dp_plan_options_is_offload(says))
+    return dp_rule_fail(f->fault, DP_RULE_FORM_OPTIONS,
+                        "option --offload is recorded as '%s', which is none of its values", says);
+  for (size_t v = 0; v < f->plan->n_variables && !strstr(says, "optimizer"); v++)
+    if (f->plan->variables[v]->offloaded) return refuse(f, "offload", says, f->plan->variables[v]->name);
   return DP_OK;
 }
 

@@ -167,3 +167,11 @@ size_t dp_plan_options_print(dp_arena *arena, const Dp__Options *record, bool de
   }
   return printed;
 }
+
+bool dp_plan_options_is_offload(const char *text) {
+  static const char *const known[] = {
+      "", "none", "optimizer", "activations", "optimizer,activations", "activations,optimizer"};
+  for (size_t i = 0; i < DP_COUNT(known); i++)
+    if (!strcmp(text, known[i])) return true;
+  return false;
+}

@@ -44,6 +44,9 @@ const char *dp_plan_options_optimizer(dp_arena *arena, const char *optimizer, si
 size_t dp_plan_options_print(dp_arena *arena, const Dp__Options *record, bool defaulted, const Dp__Options *but,
                              FILE *out);
 
+// Whether it is a value of --offload; empty: not given.
+bool dp_plan_options_is_offload(const char *text);
+
 #ifdef __cplusplus
 }
 #endif

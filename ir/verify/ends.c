@@ -16,9 +16,10 @@ static bool is_storage(const dp_checker *c, const dp_checker_tensor *t, const dp
 static dp_status check_storage(dp_checker *c, const Dp__Update *entry, const char *verb) {
   const dp_variable *p = &c->model->variables[entry->variable];
   if (is_storage(c, &c->tensors[entry->value], p)) return DP_OK;
-  return dp_checker_fail(c, dp_checker_at_tensor(c, entry->value), DP_RULE_MEANING_STORAGE,
-                         "it %s '%s' as tensor %u, whose memory, offset, bytes or placements are not those of its storage",
-                         verb, p->name, entry->value);
+  return dp_checker_fail(
+      c, dp_checker_at_tensor(c, entry->value), DP_RULE_MEANING_STORAGE,
+      "it %s '%s' as tensor %u, whose memory, offset, bytes or placements are not those of its storage", verb, p->name,
+      entry->value);
 }
 
 // Whether this role stores the variable, whose stages are in rising order.

@@ -11,7 +11,7 @@ static const struct {
   int stream;
 } streams[] = {{"Scatter", DP_STREAM_COPY},  {"Broadcast", DP_STREAM_COPY},    {"Gather", DP_STREAM_COPY},
                {"Send", DP_STREAM_SEND},     {"Recv", DP_STREAM_RECV},            // the devices of two stages
-               {"Offload", DP_STREAM_COPY},  {"Fetch", DP_STREAM_COPY},            // a device and its own
+               {"Offload", DP_STREAM_COPY},  {"Fetch", DP_STREAM_COPY},           // a device and its own
                {"Slice", DP_STREAM_COMPUTE}, {"Accumulate", DP_STREAM_COMPUTE}};  // no communication
 
 int dp_cost_model_stream(const dp_node *node) {

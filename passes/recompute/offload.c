@@ -1,5 +1,5 @@
-// offload: what waits for a later use waits in memory of the host, by --offload: `optimizer`, the optimizer's state from
-// one step to the next; `activations`, values of the forward pass until the backward pass reads them.
+// offload: what waits for a later use waits in memory of the host, by --offload: `optimizer`, the optimizer's state
+// from one step to the next; `activations`, values of the forward pass until the backward pass reads them.
 //
 // An Offload follows the node that makes such a value, a Fetch precedes its first use after that. The pass `streams`
 // decides how far copies and computing may be apart. What is smaller than the target's offload_bytes stays, and so do
@@ -29,10 +29,10 @@ static uint64_t bytes_of(const dp_model *model, const dp_variable *p) {
          dp_type_bytes(p->type.dtype);
 }
 
-static void choose_variables(dp_model *model, uint64_t least) {
+static void choose_variables(dp_model *model, bool optimizer, uint64_t least) {
   for (int32_t i = 0; i < model->n_variables; i++) {
     dp_variable *p = &model->variables[i];
-    p->offloaded = p->kind == DP_STATE && p->type.shape.rank && bytes_of(model, p) >= least;
+    p->offloaded = optimizer && p->kind == DP_STATE && p->type.shape.rank && bytes_of(model, p) >= least;
   }
 }
 
@@ -133,7 +133,7 @@ static void run_graph(const dp_options *options, dp_graph *graph, dp_arena *scra
                   .stored = stored,
                   .offloaded = dp_alloc_n(scratch, n, sizeof(dp_value *)),
                   .fetched = dp_alloc_n(scratch, n, sizeof(dp_value *)),
-                  .nodes = dp_alloc_n(graph->arena, 2 * n + (size_t)n_nodes, sizeof(dp_node *))};
+                  .nodes = dp_alloc_n(scratch, 2 * n + (size_t)n_nodes, sizeof(dp_node *))};
   dp_node **nodes = dp_memdup(scratch, graph->nodes, (size_t)n_nodes * sizeof *nodes);
   for (int32_t i = 0; i < n_nodes; i++) {
     fetch_operands(&o, nodes[i]);
@@ -150,9 +150,9 @@ static dp_status run(dp_compile *compile) {
   const dp_options *options = compile->options;
   const bool optimizer = dp_options_offloads(options, "optimizer");
   const bool activations = dp_options_offloads(options, "activations");
+  choose_variables(model, optimizer, (uint64_t)options->target->offload_bytes);
   compile->unchanged = !optimizer && !activations;
   if (compile->unchanged) return DP_OK;
-  if (optimizer) choose_variables(model, (uint64_t)options->target->offload_bytes);
   for (int i = 0; i < model->n_graphs; i++) {
     dp_arena *scratch = dp_arena_create(0);
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");

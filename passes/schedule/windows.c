@@ -1,14 +1,14 @@
 // See windows.h.
 //
-// Variables are gathered, and what was offloaded is fetched, one user ahead and no more: while the user before computes,
-// and so after the one before that. Likewise what makes a value that is offloaded waits until the values of the last but
-// one that made some are away: memory is shared only by what is ordered.
+// Variables are gathered, and what was offloaded is fetched, one user ahead and no more: while the user before
+// computes, and so after the one before that. Likewise what makes a value that is offloaded waits until the values of
+// the last but one that made some are away: memory is shared only by what is ordered.
 //
-// "Before" is by the time at which a user can begin. Where all are gathers that is the graph's order. Where something is
-// fetched, an update counts from when its gradient is there and its parameter is no longer read, wherever it stands in
-// the graph. So time rises along every edge: a node's is above those of all that it must follow, a Fetch comes just
-// before its first user, an Offload just after its maker; and what is added here goes from a lower time to a higher one.
-// Nothing waits for itself.
+// "Before" is by the time at which a user can begin. Where all are gathers that is the graph's order. Where something
+// is fetched, an update counts from when its gradient is there and its parameter is no longer read, wherever it stands
+// in the graph. So time rises along every edge: a node's is above those of all that it must follow, a Fetch comes just
+// before its first user, an Offload just after its maker; and what is added here goes from a lower time to a higher
+// one. Nothing waits for itself.
 #include "passes/schedule/windows.h"
 
 #include <stdlib.h>
@@ -132,7 +132,8 @@ static void offload_behind(dp_arena *arena, const dp_graph *graph, const int64_t
     DP_PUSH(arena, moments, count, one);
   }
   if (count) qsort(moments, (size_t)count, sizeof *moments, by_time);
-  int32_t maker = -1, away = 0, away_before = 0;  // the last maker; the last Offload, plus 1, of it and of the one before
+  int32_t maker = -1, away = 0,
+          away_before = 0;  // the last maker; the last Offload, plus 1, of it and of the one before
   for (int32_t m = 0; m < count; m++) {
     if (moments[m].other != maker) {
       offloaded[moments[m].other] = away_before;

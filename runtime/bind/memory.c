@@ -78,6 +78,11 @@ static dp_status check_room(const dp_memory *m) {
   for (int i = 0; i < DP_BACKEND_MEMORIES; i++) {
     const memory_use *use = &uses[i];
     if (!use->over && (use->total <= use->room || !m->backend->computes)) continue;
+    if (!use->devices)
+      return dp_fail(DP_EX_MEMORY,
+                     "the plan needs %llu bytes of the host's memory, but this machine has only %llu: compile without "
+                     "--offload, for a smaller batch (dpc compile --batch), or run on a larger machine",
+                     (unsigned long long)(use->over ? UINT64_MAX : use->total), (unsigned long long)use->room);
     return dp_fail(DP_EX_MEMORY,
                    "the plan needs %llu bytes for %d device%s (up to %llu each), but %s has only %llu: compile for a "
                    "smaller batch (dpc compile --batch) or run on a larger machine",

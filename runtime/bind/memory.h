@@ -19,8 +19,8 @@ typedef struct {
   char *variable, *transient;
   char *offload;                                              // its own memory of the host
   uint64_t persistent_bytes, transient_bytes, offload_bytes;  // of the arenas of its role
-  char *input[DP_MEMORY_COPIES];               // inputs have a copy for each of two runs
-  uint64_t input_bytes;                        // of one copy
+  char *input[DP_MEMORY_COPIES];                              // inputs have a copy for each of two runs
+  uint64_t input_bytes;                                       // of one copy
 } dp_device_memory;
 
 typedef struct {

@@ -1,5 +1,5 @@
-// What is offloaded, on stand-ins for the driver and CUDA's libraries: state and activations in the host's memory between
-// two uses change no bit, whatever the order in which late streams run.
+// What is offloaded, on stand-ins for the driver and CUDA's libraries: state and activations in the host's memory
+// between two uses change no bit, whatever the order in which late streams run.
 #include <cstdlib>
 
 #include "tests/cuda/steer.h"
@@ -28,8 +28,8 @@ Outcome Train(const char *model, const std::string &options) {
 
 TEST(Offload, ChangesNoBit) {
   for (const char *model : {kCnn, kSquares})
-    for (const char *strategy : {"devices=1", "strategy=zero zero-stage=2 devices=2",
-                                 "mesh=data:2,pipe:2 strategy=pipeline microbatches=2"}) {
+    for (const char *strategy :
+         {"devices=1", "strategy=zero zero-stage=2 devices=2", "mesh=data:2,pipe:2 strategy=pipeline microbatches=2"}) {
       SCOPED_TRACE(strategy);
       const std::string options = std::string("precision=fp64 ") + strategy;
       const Outcome kept = Train(model, options);

@@ -49,6 +49,7 @@ const std::map<std::string, Sample> kSamples = {
     {"reproducible", {"yes", "", ""}},
     {"calibration", {"tests/tools/calibration.json", "tests/tools/calibration_other.json", "--target=cuda"}},
     {"recompute", {"a", "h", ""}},
+    {"offload", {"optimizer", "activations", "--target=cuda"}},
     {"dim",
      {"seq=4", "seq=5", "--loss=softmax_cross_entropy(logits,label) --optimizer=sgd(lr=0.1)",
       "tests/tools/open_dim.onnx"}},

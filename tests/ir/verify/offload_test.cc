@@ -103,7 +103,8 @@ TEST(Offload, ChangesNothingButTheMemory) {
   });
   EXPECT_EQ(placed.rule, "MEANING.CONVERSION") << placed.message;
   EXPECT_NE(placed.message.find("it changes more than the memory"), std::string::npos) << placed.message;
-  const Verdict other = Check("activations", [](Dp__Plan *p) { From(p, "Offload", 1)->value = To(p, "Offload")->value; });
+  const Verdict other =
+      Check("activations", [](Dp__Plan *p) { From(p, "Offload", 1)->value = To(p, "Offload")->value; });
   EXPECT_NE(other.rule, "") << other.message;
   static Dp__Communication talk = DP__COMMUNICATION__INIT;
   static uint32_t axis = 0;

@@ -1,5 +1,6 @@
-// Damages to the scale of float16's gradients: another number for the scale or its inverse, an update or the scale's own
-// that is skipped by another count, gradients that are looked at before devices or micro-batches have added them up.
+// Damages to the scale of float16's gradients: another number for the scale or its inverse, an update or the scale's
+// own that is skipped by another count, gradients that are looked at before devices or micro-batches have added them
+// up.
 #include <cstring>
 
 #include "tests/ir/verify/campaign/damage_kinds.h"

@@ -217,11 +217,13 @@ class Machine {
   std::vector<size_t> here_;  // its devices
 };
 
-// Two training steps, the second with a short batch; one with a wrong label, which must change nothing; one that float16
-// cannot hold, if there is a scale, and a third step; then eval and infer with other sizes. Only those that the plan has.
+// Two training steps, the second with a short batch; one with a wrong label, which must change nothing; one that
+// float16 cannot hold, if there is a scale, and a third step; then eval and infer with other sizes. Only those that the
+// plan has.
 std::vector<Batch> Batches(const Dp__Plan *plan);
 Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed);
-// "" if the plan gives the same numbers (to 1e-9; to 1e-3 of the largest in 16 bits), else the first difference, or why it cannot be executed.
+// "" if the plan gives the same numbers (to 1e-9; to 1e-3 of the largest in 16 bits), else the first difference, or why
+// it cannot be executed.
 std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome &expected, unsigned seed);
 
 }  // namespace dp_test
