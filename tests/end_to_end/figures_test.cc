@@ -1,5 +1,5 @@
 // What plans show of the strategies' properties: shares of split values, overlapping gathers, the idle time and
-// micro-batches in flight of pipelines; and what regions save of memory's traffic.
+// micro-batches in flight of pipelines; what regions save of memory's traffic; and what is offloaded.
 #include <algorithm>
 #include <set>
 
@@ -313,6 +313,35 @@ TEST(Figures, RegionsReadAndWriteLess) {
     std::printf("%s: %lld and %lld MB\n", e.file, (long long)apart / 1000000, (long long)together / 1000000);
     EXPECT_GE(apart, e.apart * 1000000) << e.file;
     EXPECT_LE(together, e.together * 1000000) << e.file;
+  }
+}
+
+// ---- what is offloaded ----------------------------------------------------------------------------------------------
+
+int64_t OnDevice(const Plan &plan) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++) {
+    const Dp__Arena *arena = plan->roles[0]->arenas[i];
+    if (arena->space == DP__SPACE__PERSISTENT || arena->space == DP__SPACE__TRANSIENT) bytes += int64_t(arena->bytes);
+  }
+  return bytes;
+}
+
+TEST(Figures, OffloadTakesLessOfADevice) {
+  const struct {
+    const char *file, *options, *offload;
+    int64_t kept, away;  // at least, at most, in MiB
+  } examples[] = {
+      {"examples/gpt4.dpt", "batch=8 optimizer=adamw(lr=1e-4)", "optimizer,activations", 155, 70},
+      {"examples/resnet18.dpt", "batch=64", "activations", 400, 250},
+  };
+  for (const auto &e : examples) {
+    const std::string options = std::string("target=cuda ") + e.options;
+    const int64_t kept = OnDevice(Compile(ReadText(e.file), options));
+    const int64_t away = OnDevice(Compile(ReadText(e.file), options + " offload=" + e.offload));
+    std::printf("%s: %.1f and %.1f MiB\n", e.file, double(kept) / (1 << 20), double(away) / (1 << 20));
+    EXPECT_GE(kept, e.kept << 20) << e.file;
+    EXPECT_LE(away, e.away << 20) << e.file;
   }
 }
 

@@ -97,6 +97,21 @@ TEST(Offload, WithEveryStrategyAndPrecision) {
       }
 }
 
+// What a checkpoint reads from one, another goes on from.
+TEST(Offload, StateGoesFromOneToAnother) {
+  const std::string options = "batch=6 offload-bytes=1 strategy=zero devices=2 precision=fp64";
+  Training before(Compile(kSmooth, options + " offload=optimizer"));
+  before.TrainAll({6, 6, 5});
+  Training kept(Compile(kSmooth, options)), away(Compile(kSmooth, options + " offload=optimizer,activations"));
+  for (const auto &variable : before.State()) {
+    kept.SetNumbers(variable.first, before.Numbers(variable.first));
+    away.SetNumbers(variable.first, before.Numbers(variable.first));
+  }
+  EXPECT_EQ(away.State(), before.State());
+  EXPECT_EQ(away.TrainAll({6, 4, 6}), kept.TrainAll({6, 4, 6}));
+  EXPECT_EQ(away.State(), kept.State());
+}
+
 TEST(Offload, NullBackendFindsNoRace) {
   for (const char *strategy : kStrategies)
     for (const char *offload : kOffloads)
