@@ -17,10 +17,11 @@ enum { DP_MEMORY_COPIES = 2, DP_MEMORY_SPACES = 9 };
 
 typedef struct {
   char *variable, *transient;
-  char *offload;                                              // its own memory of the host
-  uint64_t persistent_bytes, transient_bytes, offload_bytes;  // of the arenas of its role
-  char *input[DP_MEMORY_COPIES];                              // inputs have a copy for each of two runs
-  uint64_t input_bytes;                                       // of one copy
+  uint64_t persistent_bytes, transient_bytes;  // of the arenas of its role
+  char *input[DP_MEMORY_COPIES];               // inputs have a copy for each of two runs
+  uint64_t input_bytes;                        // of one copy
+  char *offload;                               // its own memory of the host
+  uint64_t offload_bytes;
 } dp_device_memory;
 
 typedef struct {

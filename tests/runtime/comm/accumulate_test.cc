@@ -92,7 +92,7 @@ class Chain {
 
   std::string Run(int workers) {
     std::vector<dp_device_memory> pointers;
-    for (auto &bytes : memory_) pointers.push_back({nullptr, bytes.data(), 0, bytes.size(), {}, 0});
+    for (auto &bytes : memory_) pointers.push_back({nullptr, bytes.data(), 0, bytes.size(), {}, 0, nullptr, 0});
     dp_backend backend = {};
     backend.name = "test";
     backend.computes = true;

@@ -65,7 +65,7 @@ class Machine {
     int64_t devices = dp_mesh_devices(&c.mesh);
     for (int64_t d = 0; d < devices; d++) {
       memory_.push_back(Fill(random));
-      pointers_.push_back({nullptr, memory_.back().data(), 0, room, {}, 0});
+      pointers_.push_back({nullptr, memory_.back().data(), 0, room, {}, 0, nullptr, 0});
     }
     for (auto &host : host_) host = Fill(random);
     before_ = memory_;
