@@ -13,8 +13,6 @@
 
 #include <stdlib.h>
 
-#include "ir/graph/op.h"
-
 typedef struct {
   int64_t when;
   int32_t node;   // of a Fetch or gather; of an Offload
