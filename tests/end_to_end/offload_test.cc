@@ -40,7 +40,7 @@ uint64_t ArenaBytes(const Plan &plan, Dp__Space space) {
 }
 
 TEST(Offload, ChangesNoBit) {
-  const uint32_t seeds = getenv("DP_FULL") ? 60 : 8;
+  const uint32_t seeds = getenv("DP_FULL") ? 60 : 4;
   Moves all;
   for (uint32_t seed = 301; seed <= 300 + seeds; seed++) {
     const DrawnNetwork network = DrawNetwork(seed);
@@ -65,9 +65,9 @@ TEST(Offload, ChangesNoBit) {
       }
     }
   }
-  EXPECT_GT(all.fetches, 100u);
-  EXPECT_GT(all.offloads, 100u);
-  EXPECT_GT(all.state, 50u);
+  EXPECT_GT(all.fetches, 50u);
+  EXPECT_GT(all.offloads, 50u);
+  EXPECT_GT(all.state, 20u);
 }
 
 const char *const kStrategies[] = {
@@ -79,11 +79,14 @@ const char *const kStrategies[] = {
     "strategy=data devices=2 microbatches=2 recompute=g",
 };
 
-// Also with 16 bits, whose updates have the operand `skip`.
+// Also with 16 bits, whose updates have the operand `skip`. One combination of three in the usual run, with DP_FULL all.
 TEST(Offload, WithEveryStrategyAndPrecision) {
+  size_t number = 0;
   for (const char *strategy : kStrategies)
     for (const char *precision : {"fp64", "fp32", "fp16"})
       for (const char *offload : kOffloads) {
+        const size_t at = number++;
+        if ((at + at / 3 + at / 9) % 3 && !getenv("DP_FULL")) continue;  // each with each once
         SCOPED_TRACE(std::string(strategy) + " " + precision + " " + offload);
         const std::string options = std::string("batch=6 offload-bytes=1 ") + strategy + " precision=" + precision;
         RunOptions workers;
