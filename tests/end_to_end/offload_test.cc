@@ -79,7 +79,7 @@ const char *const kStrategies[] = {
     "strategy=data devices=2 microbatches=2 recompute=g",
 };
 
-// Also with 16 bits, whose updates have the operand `skip`. In the usual run one combination of three; with DP_FULL all.
+// Also with 16 bits, whose updates have the operand `skip`. In the usual run one combination of three, else all.
 TEST(Offload, WithEveryStrategyAndPrecision) {
   size_t number = 0;
   for (const char *strategy : kStrategies)
