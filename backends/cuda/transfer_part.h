@@ -21,7 +21,7 @@ typedef struct {
   int64_t elements;
   int64_t tensors, sources, targets;  // SUM
   int count;                          // BOXES
-  // UPLOAD (of host input; the source is in copy 0) and FETCH (from another GPU or to it).
+  // UPLOAD (between host and device; of host input the source is in copy 0) and FETCH (from another GPU or to it).
   char *to;
   const char *from;
   const dp_cuda_gpu *to_gpu, *from_gpu;

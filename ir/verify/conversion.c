@@ -26,6 +26,12 @@ static bool has_placement(const dp_checker *c, const dp_checker_tensor *t, dp_pl
   return false;
 }
 
+// Whether nothing is said that only collectives and transfers between stages need.
+static bool is_bare(const Dp__Instruction *in) {
+  const Dp__Communication *m = in->communication;
+  return !in->n_attributes && (!m || !(m->n_axes || m->reduction || m->n_peer || m->channel));
+}
+
 static dp_status check_host_transfer(dp_checker *c, uint32_t instruction, const dp_checker_tensor *from,
                                      const dp_checker_tensor *to) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
@@ -44,9 +50,7 @@ static dp_status check_host_transfer(dp_checker *c, uint32_t instruction, const 
                 device->value->name, device->first, device->first + device->count);
   if (!gather && has_placement(c, device, DP_SHARD) != !strcmp(in->op, "Scatter"))
     return FAIL("Scatter gives each device its part, Broadcast gives each the whole");
-  const Dp__Communication *m = in->communication;
-  if (in->n_attributes || (m && (m->n_axes || m->reduction || m->n_peer || m->channel)))
-    return FAIL("between host and devices there is no axis, reduction, channel or peer");
+  if (!is_bare(in)) return FAIL("between host and devices there is no axis, reduction, channel or peer");
   return DP_OK;
 }
 
@@ -67,9 +71,7 @@ static dp_status check_offload(dp_checker *c, uint32_t instruction, const dp_che
     return FAIL("from %s to %s it changes more than the memory", dp_checker_tensor_print(c, from, a, sizeof a),
                 dp_checker_tensor_print(c, to, b, sizeof b));
   if (dp_checker_is_concatenated(c, from)) return FAIL("parts of several micro-batches are for Accumulate alone");
-  const Dp__Communication *m = in->communication;
-  if (in->n_attributes || (m && (m->n_axes || m->reduction || m->n_peer || m->channel)))
-    return FAIL("between a device and its own memory there is no axis, reduction, channel or peer");
+  if (!is_bare(in)) return FAIL("between a device and its own memory there is no axis, reduction, channel or peer");
   return DP_OK;
 }
 

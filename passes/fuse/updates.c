@@ -38,14 +38,6 @@ static double waiting_bytes(const dp_graph *graph, const dp_node *node) {
   return bytes;
 }
 
-static bool takes_fetched(const dp_node *node) {
-  for (int i = 0; i < node->n_inputs; i++) {
-    const dp_node *before = node->inputs[i] ? node->inputs[i]->producer : NULL;
-    if (before && dp_windows_fetches(before)) return true;
-  }
-  return false;
-}
-
 // Updates that do not depend on other updates, in the order in which they can begin.
 static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *count) {
   const dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
@@ -61,7 +53,7 @@ static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *c
       if (!constant[edges.before[e]]) one.ready = (int32_t)dp_max_i64(one.ready, edges.before[e]);
       free &= !after_update[edges.before[e]];
     }
-    const bool updates_now = dp_op_is(node->op, DP_OP_UPDATE) && !takes_fetched(node);
+    const bool updates_now = dp_op_is(node->op, DP_OP_UPDATE) && !dp_windows_takes_fetched(node);
     after_update[i] = updates_now || !free;
     segment += dp_regions_is_transfer(node);
     if (updates_now && free && node->logical && !node->n_waits && node->signal < 0)

@@ -101,6 +101,7 @@ static dp_issue_order_edges edges_of(dp_arena *arena, const dp_graph *graph) {
 dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *graph) {
   const dp_issue_order_edges own = edges_of(arena, graph);
   const dp_windows windows = dp_windows_make(arena, graph, &own);
+  if (!windows.gathered) return own;
   dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
   int32_t n = 0;
   for (int32_t i = 0; i < graph->n_nodes; i++) {

@@ -26,6 +26,12 @@ static int by_time(const void *a, const void *b) {
   return x->node - y->node;
 }
 
+bool dp_windows_takes_fetched(const dp_node *node) {
+  for (int k = 0; k < node->n_inputs; k++)
+    if (node->inputs[k] && node->inputs[k]->producer && dp_windows_fetches(node->inputs[k]->producer)) return true;
+  return false;
+}
+
 // Whether the node gathers a variable, of this stage or another, or fetches what was offloaded.
 static bool gathers(const dp_node *node) {
   if (dp_windows_fetches(node)) return node->stream == DP_STREAM_COPY;
@@ -41,12 +47,6 @@ static bool gives_numbers(const dp_node *node) {
   for (int k = 0; k < node->n_outputs; k++)
     if (node->outputs[k] && node->outputs[k]->type.shape.rank) return false;
   return true;
-}
-
-static bool takes_fetched(const dp_node *node) {
-  for (int k = 0; k < node->n_inputs; k++)
-    if (node->inputs[k] && node->inputs[k]->producer && dp_windows_fetches(node->inputs[k]->producer)) return true;
-  return false;
 }
 
 static bool is_update(const dp_node *node) {
@@ -75,17 +75,9 @@ static int64_t *times_of(dp_arena *arena, const dp_graph *graph, const dp_issue_
       if (!dp_windows_fetches(before) && !(constant[b] && gives_numbers(before)))
         after = dp_max_i64(after, position[b]);
     }
-    when[i] = is_update(node) && takes_fetched(node) ? 2 * after + 1 : 2 * position[i];
+    when[i] = is_update(node) && dp_windows_takes_fetched(node) ? 2 * after + 1 : 2 * position[i];
   }
   return when;
-}
-
-static bool moves_offloaded(const dp_graph *graph) {
-  for (int32_t i = 0; i < graph->n_nodes; i++) {
-    const dp_node *node = graph->nodes[i];
-    if (node->stream == DP_STREAM_COPY && (dp_windows_fetches(node) || dp_windows_offloads(node))) return true;
-  }
-  return false;
 }
 
 // ---- windows --------------------------------------------------------------------------------------------------------
@@ -103,9 +95,9 @@ static void gather_ahead(dp_arena *arena, const dp_graph *graph, const int64_t *
   moment *moments = NULL;
   int32_t count = 0, last = 0, second = 0, third = 0;  // users, from the last one gathered for
   for (int32_t i = 0; i < graph->n_nodes; i++) {
-    if (!gathers(graph->nodes[i])) continue;
-    const moment one = {when && user[i] ? when[user[i] - 1] : 0, i, user[i]};
-    if (user[i] || !when) DP_PUSH(arena, moments, count, one);
+    if (!user[i] || !gathers(graph->nodes[i])) continue;
+    const moment one = {when ? when[user[i] - 1] : 0, i, user[i]};
+    DP_PUSH(arena, moments, count, one);
   }
   if (count && when) qsort(moments, (size_t)count, sizeof *moments, by_time);
   for (int32_t m = 0; m < count; m++) {
@@ -130,8 +122,7 @@ static void offload_behind(dp_arena *arena, const dp_graph *graph, const int64_t
     DP_PUSH(arena, moments, count, one);
   }
   if (count) qsort(moments, (size_t)count, sizeof *moments, by_time);
-  int32_t maker = -1, away = 0,
-          away_before = 0;  // the last maker; the last Offload, plus 1, of it and of the one before
+  int32_t maker = -1, away = 0, away_before = 0;  // the last Offload, plus 1, of this maker and of the one before
   for (int32_t m = 0; m < count; m++) {
     if (moments[m].other != maker) {
       offloaded[moments[m].other] = away_before;
@@ -143,9 +134,16 @@ static void offload_behind(dp_arena *arena, const dp_graph *graph, const int64_t
 }
 
 dp_windows dp_windows_make(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges) {
+  bool any = false, moves = false;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    any |= gathers(node);
+    moves |= node->stream == DP_STREAM_COPY && (dp_windows_fetches(node) || dp_windows_offloads(node));
+  }
+  if (!any && !moves) return (dp_windows){NULL, NULL};
   dp_windows windows = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)),
                         dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t))};
-  const int64_t *when = moves_offloaded(graph) ? times_of(arena, graph, edges) : NULL;
+  const int64_t *when = moves ? times_of(arena, graph, edges) : NULL;
   gather_ahead(arena, graph, when, windows.gathered);
   if (when) offload_behind(arena, graph, when, windows.offloaded);
   return windows;

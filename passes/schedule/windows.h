@@ -5,7 +5,7 @@
 
 #include "passes/schedule/issue_order.h"
 
-// By node: another that it must follow, plus 1; 0: none.
+// By node: another that it must follow, plus 1; 0: none. NULL: nothing has to wait.
 typedef struct {
   int32_t *gathered;   // for what gathers a variable or fetches what was offloaded
   int32_t *offloaded;  // for what makes a value that is offloaded
@@ -21,5 +21,7 @@ static inline bool dp_windows_fetches(const dp_node *node) {
 static inline bool dp_windows_offloads(const dp_node *node) {
   return node->n_outputs && node->outputs[0] && node->outputs[0]->space == DP_SPACE_OFFLOAD;
 }
+// Whether an operand of the node is fetched.
+bool dp_windows_takes_fetched(const dp_node *node);
 
 #endif

@@ -3,11 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ir/verify/verify.h"
+#include "ir/plan/form.h"
 #include "tests/end_to_end/bits.h"
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/drawn.h"
-#include "tests/ir/text/text_helper.h"
 
 namespace dp_test {
 namespace {
@@ -33,10 +32,8 @@ Moves Count(const Plan &plan) {
 }
 
 uint64_t ArenaBytes(const Plan &plan, Dp__Space space) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++)
-    if (plan->roles[0]->arenas[i]->space == space) bytes = plan->roles[0]->arenas[i]->bytes;
-  return bytes;
+  const Dp__Arena *arena = dp_plan_form_arena(plan->roles[0], space);
+  return arena ? arena->bytes : 0;
 }
 
 TEST(Offload, ChangesNoBit) {

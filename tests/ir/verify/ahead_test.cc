@@ -1,27 +1,16 @@
 // The two rules for what runs beside another run, each broken alone.
-#include "tests/end_to_end/plans.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <vector>
 
-#include "ir/verify/verify.h"
 #include "tests/end_to_end/digit_models.h"
-#include "tests/ir/text/text_helper.h"
+#include "tests/ir/verify/damaged.h"
 
 namespace dp_test {
 namespace {
 
 const char kOptions[] = "batch=6 precision=fp64 strategy=data devices=2 uploads=yes";
-
-Dp__Program *Train(Dp__Plan *plan) {
-  for (size_t i = 0; i < plan->roles[0]->n_programs; i++)
-    if (!strcmp(plan->roles[0]->programs[i]->name, "train")) return plan->roles[0]->programs[i];
-  throw std::runtime_error("no program train");
-}
 
 Dp__Stream *StreamOf(Dp__Program *program, const char *name) {
   for (size_t s = 0; s < program->n_streams; s++)
@@ -29,26 +18,7 @@ Dp__Stream *StreamOf(Dp__Program *program, const char *name) {
   throw std::runtime_error(std::string("no stream ") + name);
 }
 
-Dp__Arena *ArenaOf(Dp__Plan *plan, Dp__Space space) {
-  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++)
-    if (plan->roles[0]->arenas[i]->space == space) return plan->roles[0]->arenas[i];
-  throw std::runtime_error("no such arena");
-}
-
-// The rule that is broken, and what the checker says.
-struct Verdict {
-  std::string rule, message;
-};
-
-Verdict Check(const std::function<void(Dp__Plan *)> &damage) {
-  const Plan plan = Compile(kMlp, kOptions);
-  damage(plan.get());
-  dp_verify_report report;
-  Verdict v;
-  v.message = Message(dp_verify_plan(plan.get(), &report));
-  if (!v.message.empty()) v.rule = dp_rule_name(report.fault.rule);
-  return v;
-}
+Verdict Check(const std::function<void(Dp__Plan *)> &damage) { return CheckDamaged(kMlp, kOptions, damage); }
 
 TEST(Ahead, GoodPlanHasTwoCopies) {
   const Plan plan = Compile(kMlp, kOptions);
@@ -79,9 +49,7 @@ TEST(Ahead, WritesDeviceInputAlone) {
   const Verdict v = Check([](Dp__Plan *p) {
     Dp__Program *train = Train(p);
     Dp__DeviceTensor *t = train->tensors[StreamOf(train, "upload")->instructions[0]->outputs[0] - 1];
-    t->space = DP__SPACE__TRANSIENT;
-    t->offset = ArenaOf(p, DP__SPACE__TRANSIENT)->bytes;
-    ArenaOf(p, DP__SPACE__TRANSIENT)->bytes += (t->bytes + 63) / 64 * 64;
+    ToEnd(p, t, DP__SPACE__TRANSIENT);
   });
   EXPECT_EQ(v.rule, "ORDER.AHEAD") << v.message;
   EXPECT_NE(v.message.find("stream upload, instruction 0"), std::string::npos) << v.message;
@@ -111,9 +79,7 @@ TEST(Ahead, NothingElseReadsHostInput) {
     Dp__Stream *upload = StreamOf(train, "upload");
     for (size_t i = 0; i < upload->n_instructions; i++) {
       Dp__DeviceTensor *t = train->tensors[upload->instructions[i]->outputs[0] - 1];
-      t->space = DP__SPACE__TRANSIENT;
-      t->offset = ArenaOf(p, DP__SPACE__TRANSIENT)->bytes;
-      ArenaOf(p, DP__SPACE__TRANSIENT)->bytes += (t->bytes + 63) / 64 * 64;
+      ToEnd(p, t, DP__SPACE__TRANSIENT);
     }
     upload->ahead = 0;
   });
@@ -125,15 +91,13 @@ TEST(Ahead, NothingElseReadsHostInput) {
 TEST(Ahead, EachInputIsUploaded) {
   const Verdict v = Check([](Dp__Plan *p) {
     Dp__Program *train = Train(p);
-    Dp__Arena *arena = ArenaOf(p, DP__SPACE__DEVICE_INPUT);
     // The first upload goes beside what is read.
     uint32_t *made = &StreamOf(train, "upload")->instructions[0]->outputs[0];
     const Dp__DeviceTensor *t = train->tensors[*made - 1];
     std::vector<uint8_t> packed(dp__device_tensor__get_packed_size(t));
     dp__device_tensor__pack(t, packed.data());
     Dp__DeviceTensor *other = dp__device_tensor__unpack(nullptr, packed.size(), packed.data());
-    other->offset = arena->bytes;
-    arena->bytes += (t->bytes + 63) / 64 * 64;
+    ToEnd(p, other, DP__SPACE__DEVICE_INPUT);
     train->tensors = static_cast<Dp__DeviceTensor **>(
         realloc(train->tensors, (train->n_tensors + 1) * sizeof *train->tensors));  // freed with the plan
     train->tensors[train->n_tensors++] = other;

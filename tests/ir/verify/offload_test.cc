@@ -2,31 +2,13 @@
 // stored there, each broken alone.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <functional>
-#include <stdexcept>
-
-#include "ir/verify/verify.h"
 #include "tests/end_to_end/digit_models.h"
-#include "tests/end_to_end/plans.h"
-#include "tests/ir/text/text_helper.h"
+#include "tests/ir/verify/damaged.h"
 
 namespace dp_test {
 namespace {
 
 const char kOptions[] = "batch=6 precision=fp64 strategy=data devices=2 offload-bytes=1 no-fuse=yes offload=";
-
-Dp__Program *Train(Dp__Plan *plan) {
-  for (size_t i = 0; i < plan->roles[0]->n_programs; i++)
-    if (!strcmp(plan->roles[0]->programs[i]->name, "train")) return plan->roles[0]->programs[i];
-  throw std::runtime_error("no program train");
-}
-
-Dp__Arena *ArenaOf(Dp__Plan *plan, Dp__Space space) {
-  for (size_t i = 0; i < plan->roles[0]->n_arenas; i++)
-    if (plan->roles[0]->arenas[i]->space == space) return plan->roles[0]->arenas[i];
-  throw std::runtime_error("no such arena");
-}
 
 // The nth instruction of train with that operator.
 Dp__Instruction *Find(Dp__Plan *plan, const std::string &op, size_t nth = 0) {
@@ -51,19 +33,8 @@ Dp__Variable *State(Dp__Plan *plan, size_t nth = 0) {
   throw std::runtime_error("no state on the host");
 }
 
-// The rule that is broken, and what the checker says.
-struct Verdict {
-  std::string rule, message;
-};
-
 Verdict Check(const char *offload, const std::function<void(Dp__Plan *)> &damage) {
-  const Plan plan = Compile(kCnn, kOptions + std::string(offload));
-  damage(plan.get());
-  dp_verify_report report;
-  Verdict v;
-  v.message = Message(dp_verify_plan(plan.get(), &report));
-  if (!v.message.empty()) v.rule = dp_rule_name(report.fault.rule);
-  return v;
+  return CheckDamaged(kCnn, kOptions + std::string(offload), damage);
 }
 
 TEST(Offload, GoodPlansHold) {
@@ -72,20 +43,13 @@ TEST(Offload, GoodPlansHold) {
 }
 
 TEST(Offload, MovesBetweenADeviceAndItsOwnMemory) {
-  const auto into = [](const char *op, bool result, Dp__Space space) {
-    return [=](Dp__Plan *p) {
-      Dp__DeviceTensor *t = result ? To(p, op) : From(p, op);
-      t->space = space;
-      t->offset = ArenaOf(p, space)->bytes;
-      ArenaOf(p, space)->bytes += (t->bytes + 63) / 64 * 64;
-    };
-  };
-  for (const Verdict &v : {Check("activations", into("Offload", true, DP__SPACE__TRANSIENT)),
-                           Check("activations", into("Fetch", true, DP__SPACE__OFFLOAD)),
-                           Check("activations", into("Fetch", true, DP__SPACE__HOST_OUTPUT)),
-                           Check("activations", into("Offload", true, DP__SPACE__HOST_OUTPUT))})
+  const auto into = [](const char *op, Dp__Space space) { return [=](Dp__Plan *p) { ToEnd(p, To(p, op), space); }; };
+  for (const Verdict &v : {Check("activations", into("Offload", DP__SPACE__TRANSIENT)),
+                           Check("activations", into("Fetch", DP__SPACE__OFFLOAD)),
+                           Check("activations", into("Fetch", DP__SPACE__HOST_OUTPUT)),
+                           Check("activations", into("Offload", DP__SPACE__HOST_OUTPUT))})
     EXPECT_EQ(v.rule, "TENSOR.SPACE") << v.message;
-  const Verdict v = Check("activations", into("Offload", true, DP__SPACE__HOST_OUTPUT));
+  const Verdict v = Check("activations", into("Offload", DP__SPACE__HOST_OUTPUT));
   EXPECT_NE(v.message.find("it goes from transient to host output memory; a device's to offload is expected"),
             std::string::npos)
       << v.message;
@@ -98,8 +62,7 @@ TEST(Offload, ChangesNothingButTheMemory) {
     t->placements[0]->dim = 0;
     t->placements[0]->outer = t->placements[0]->unit = 0;
     t->bytes *= 2;
-    t->offset = ArenaOf(p, DP__SPACE__OFFLOAD)->bytes;
-    ArenaOf(p, DP__SPACE__OFFLOAD)->bytes += (t->bytes + 63) / 64 * 64;
+    ToEnd(p, t, DP__SPACE__OFFLOAD);
   });
   EXPECT_EQ(placed.rule, "MEANING.CONVERSION") << placed.message;
   EXPECT_NE(placed.message.find("it changes more than the memory"), std::string::npos) << placed.message;
@@ -154,16 +117,14 @@ TEST(Offload, WaitsForWhatItMoves) {
 TEST(Offload, VariablesAreWhereThePlanSays) {
   EXPECT_EQ(Check("optimizer", [](Dp__Plan *p) { State(p)->offset = State(p, 1)->offset; }).rule, "MEANING.STORAGE");
   const Verdict device = Check("optimizer", [](Dp__Plan *p) {
-    State(p)->offset = ArenaOf(p, DP__SPACE__PERSISTENT)->bytes;
-    ArenaOf(p, DP__SPACE__PERSISTENT)->bytes += (State(p)->bytes + 63) / 64 * 64;
+    State(p)->offset = Room(p, DP__SPACE__PERSISTENT, State(p)->bytes);
     State(p)->offloaded = 0;
   });
   EXPECT_EQ(device.rule, "MEANING.STORAGE") << device.message;
   const Verdict host = Check("optimizer,activations", [](Dp__Plan *p) {
     Dp__Variable *weight = p->variables[0];
     weight->offloaded = 1;
-    weight->offset = ArenaOf(p, DP__SPACE__OFFLOAD)->bytes;
-    ArenaOf(p, DP__SPACE__OFFLOAD)->bytes += (weight->bytes + 63) / 64 * 64;
+    weight->offset = Room(p, DP__SPACE__OFFLOAD, weight->bytes);
   });
   EXPECT_EQ(host.rule, "MEANING.STORAGE") << host.message;
 }
