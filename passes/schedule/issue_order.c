@@ -38,7 +38,7 @@ typedef struct {
 
 dp_issue_order_edges dp_issue_order_edges_turn(dp_arena *arena, const dp_issue_order_edges *edges, int32_t n) {
   dp_issue_order_edges turned = {dp_alloc_n(arena, (size_t)n + 2, sizeof(int32_t)),
-                                 dp_alloc_n(arena, (size_t)edges->first[n] + 1, sizeof(int32_t))};
+                                 dp_alloc_n(arena, (size_t)edges->first[n] + 1, sizeof(int32_t)), NULL};
   for (int32_t e = 0; e < edges->first[n]; e++) turned.first[edges->before[e] + 2]++;
   for (int32_t i = 0; i < n; i++) turned.first[i + 2] += turned.first[i + 1];
   for (int32_t i = 0; i < n; i++)
@@ -50,7 +50,7 @@ dp_issue_order_edges dp_issue_order_edges_turn(dp_arena *arena, const dp_issue_o
 // The nodes that read each variable's old value.
 static dp_issue_order_edges readers_of(dp_arena *arena, const dp_graph *graph) {
   int32_t n = graph->model->n_variables;
-  dp_issue_order_edges readers = {dp_alloc_n(arena, (size_t)n + 2, sizeof(int32_t)), NULL};
+  dp_issue_order_edges readers = {dp_alloc_n(arena, (size_t)n + 2, sizeof(int32_t)), NULL, NULL};
   for (int pass = 0; pass < 2; pass++) {
     for (int32_t i = 0; i < graph->n_nodes; i++)
       for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
@@ -78,7 +78,7 @@ static int32_t *signallers_of(dp_arena *arena, const dp_graph *graph) {
 
 // Without what is gathered ahead and offloaded.
 static dp_issue_order_edges edges_of(dp_arena *arena, const dp_graph *graph) {
-  dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
+  dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL, NULL};
   const int32_t *signaller = signallers_of(arena, graph);
   dp_issue_order_edges readers = readers_of(arena, graph);
   int32_t *updates = dp_alloc_n(arena, (size_t)graph->n_values + 1, sizeof *updates), n = 0;
@@ -102,7 +102,7 @@ dp_issue_order_edges dp_issue_order_edges_make(dp_arena *arena, const dp_graph *
   const dp_issue_order_edges own = edges_of(arena, graph);
   const dp_windows windows = dp_windows_make(arena, graph, &own);
   if (!windows.gathered) return own;
-  dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
+  dp_issue_order_edges edges = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL, windows.when};
   int32_t n = 0;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     if (windows.gathered[i]) DP_PUSH(arena, edges.before, n, windows.gathered[i] - 1);
@@ -263,6 +263,10 @@ dp_node **dp_issue_order_make(dp_arena *arena, const dp_target_costs *costs, con
   return order;
 }
 
+static dp_heap_entry by_time(const dp_issue_order_edges *edges, int32_t i) {
+  return (dp_heap_entry){(double)(edges->when ? edges->when[i] : i), 0, i};
+}
+
 dp_node **dp_issue_order_none(dp_arena *arena, const dp_graph *graph, const dp_issue_order_edges *edges) {
   int32_t n = graph->n_nodes, count = 0;
   dp_issue_order_edges after = dp_issue_order_edges_turn(arena, edges, n);
@@ -271,14 +275,14 @@ dp_node **dp_issue_order_none(dp_arena *arena, const dp_graph *graph, const dp_i
   dp_heap ready = {0};
   for (int32_t i = 0; i < n; i++) {
     missing[i] = edges->first[i + 1] - edges->first[i];
-    if (!missing[i]) dp_heap_push(arena, &ready, (dp_heap_entry){i, 0, i});
+    if (!missing[i]) dp_heap_push(arena, &ready, by_time(edges, i));
   }
   while (ready.count) {
     int32_t i = dp_heap_pop(&ready).node;
     order[count++] = graph->nodes[i];
     for (int32_t e = after.first[i]; e < after.first[i + 1]; e++) {
       int32_t next = after.before[e];
-      if (!--missing[next]) dp_heap_push(arena, &ready, (dp_heap_entry){next, 0, next});
+      if (!--missing[next]) dp_heap_push(arena, &ready, by_time(edges, next));
     }
   }
   return order;

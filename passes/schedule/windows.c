@@ -6,9 +6,10 @@
 //
 // "Before" is by the time at which a user can begin. Where all are gathers that is the graph's order. Where something
 // is fetched, an update counts from when its gradient is there and its parameter is no longer read, wherever it stands
-// in the graph. So time rises along every edge: a node's is above those of all that it must follow, a Fetch comes just
-// before its first user, an Offload just after its maker; and what is added here goes from a lower time to a higher
-// one. Nothing waits for itself.
+// in the graph. So time rises along every edge: a node's is above those of all that it must follow, a Fetch has that of
+// its first user and comes before it, an Offload that of its maker; and what is added here goes from a lower time to a
+// higher one. Nothing waits for itself. Stages of a pipeline have their transfers at the same places of one order, so
+// nor do they wait for each other in a circle if each stage's nodes are issued by time.
 #include "passes/schedule/windows.h"
 
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static int64_t *times_of(dp_arena *arena, const dp_graph *graph, const dp_issue_
 // ---- windows --------------------------------------------------------------------------------------------------------
 
 // when: NULL: the graph's order.
-static void gather_ahead(dp_arena *arena, const dp_graph *graph, const int64_t *when, int32_t *gathered) {
+static void gather_ahead(dp_arena *arena, const dp_graph *graph, int64_t *when, int32_t *gathered) {
   int32_t *user = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *user);  // by gather: its first user, plus 1
   for (int32_t i = graph->n_nodes; i-- > 0;)
     for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
@@ -97,6 +98,7 @@ static void gather_ahead(dp_arena *arena, const dp_graph *graph, const int64_t *
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     if (!user[i] || !gathers(graph->nodes[i])) continue;
     const moment one = {when ? when[user[i] - 1] : 0, i, user[i]};
+    if (when) when[i] = one.when;
     DP_PUSH(arena, moments, count, one);
   }
   if (count && when) qsort(moments, (size_t)count, sizeof *moments, by_time);
@@ -111,7 +113,7 @@ static void gather_ahead(dp_arena *arena, const dp_graph *graph, const int64_t *
   }
 }
 
-static void offload_behind(dp_arena *arena, const dp_graph *graph, const int64_t *when, int32_t *offloaded) {
+static void offload_behind(dp_arena *arena, const dp_graph *graph, int64_t *when, int32_t *offloaded) {
   moment *moments = NULL;
   int32_t count = 0;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
@@ -119,6 +121,7 @@ static void offload_behind(dp_arena *arena, const dp_graph *graph, const int64_t
     if (!dp_windows_offloads(node) || !node->inputs[0]->producer) continue;
     const int32_t maker = node->inputs[0]->producer->id;
     const moment one = {when[maker], i, maker};
+    when[i] = one.when;
     DP_PUSH(arena, moments, count, one);
   }
   if (count) qsort(moments, (size_t)count, sizeof *moments, by_time);
@@ -140,10 +143,11 @@ dp_windows dp_windows_make(dp_arena *arena, const dp_graph *graph, const dp_issu
     any |= gathers(node);
     moves |= node->stream == DP_STREAM_COPY && (dp_windows_fetches(node) || dp_windows_offloads(node));
   }
-  if (!any && !moves) return (dp_windows){NULL, NULL};
+  if (!any && !moves) return (dp_windows){0};
   dp_windows windows = {dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)),
-                        dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t))};
-  const int64_t *when = moves ? times_of(arena, graph, edges) : NULL;
+                        dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof(int32_t)), NULL};
+  int64_t *when = moves ? times_of(arena, graph, edges) : NULL;
+  windows.when = when;
   gather_ahead(arena, graph, when, windows.gathered);
   if (when) offload_behind(arena, graph, when, windows.offloaded);
   return windows;

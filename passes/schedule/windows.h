@@ -5,10 +5,14 @@
 
 #include "passes/schedule/issue_order.h"
 
-// By node: another that it must follow, plus 1; 0: none. NULL: nothing has to wait.
+// By node. NULL: nothing has to wait.
 typedef struct {
+  // Another that it must follow, plus 1; 0: none.
   int32_t *gathered;   // for what gathers a variable or fetches what was offloaded
   int32_t *offloaded;  // for what makes a value that is offloaded
+  // When each node is, if something is fetched or offloaded: rises along all edges, but may be the same for a node and
+  // what fetches and offloads for it. Stages whose nodes are in this order wait for each other in no circle.
+  const int64_t *when;
 } dp_windows;
 
 // Nothing has to wait before nodes have their streams. edges: what nodes must follow besides.
