@@ -2,9 +2,11 @@
 //
 // An update can begin when its gradient is ready and nothing reads its parameter any more. Updates that become ready
 // with the same node (the reduction of a bucket, or the norm that gradients are clipped by) are joined whatever their
-// size. An update joins others that become ready later as long as few bytes of gradients wait for them, because an
-// instruction costs more than such an update. An update of state that is fetched for it stays alone, so that the device
-// has the state of a few at a time.
+// size. An update waits for others that become ready later as long as the program never holds more for it than it holds
+// at most if no update waits; or if so few bytes of gradients wait that an instruction more would cost what it takes to
+// read those. It does not wait for a collective to make another ready, as nobody knows how long that takes and what is
+// computed in the meantime. An update of state that is fetched for it stays alone, so that the device has the state of a few at a
+// time.
 #include <stdlib.h>
 
 #include "ir/base/limits.h"
@@ -12,8 +14,6 @@
 #include "passes/fuse/regions.h"
 #include "passes/schedule/issue_order.h"
 #include "passes/schedule/windows.h"
-
-enum { MOST_BYTES_WAITING = 4 << 10 };
 
 typedef struct {
   const dp_node *node;
@@ -38,8 +38,9 @@ static double waiting_bytes(const dp_graph *graph, const dp_node *node) {
   return bytes;
 }
 
-// Updates that do not depend on other updates, in the order in which they can begin.
-static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *count) {
+// Updates that do not depend on other updates, in the order in which they can begin. begins: (nodes) when each node
+// does: an update when it is ready, any other at its position.
+static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *begins, int32_t *count) {
   const dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
   const bool *constant = dp_issue_order_constant(scratch, graph);
   bool *after_update = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *after_update);
@@ -56,34 +57,77 @@ static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *c
     const bool updates_now = dp_op_is(node->op, DP_OP_UPDATE) && !dp_windows_takes_fetched(node);
     after_update[i] = updates_now || !free;
     segment += dp_regions_is_transfer(node);
-    if (updates_now && free && node->logical && !node->n_waits && node->signal < 0)
-      DP_PUSH(scratch, updates, *count, one);
+    begins[i] = i;
+    if (!updates_now || !free || !node->logical || node->n_waits || node->signal >= 0) continue;
+    if (one.ready >= 0) begins[i] = one.ready;
+    DP_PUSH(scratch, updates, *count, one);
   }
   if (*count) qsort(updates, (size_t)*count, sizeof *updates, compare_updates);
   return updates;
 }
 
+// By position, the bytes of transient values that are there if no update waits. A value is there from what makes it to
+// its last user.
+static double *bytes_held(const dp_graph *graph, dp_arena *scratch, const int32_t *begins) {
+  double *held = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *held);
+  int32_t *last = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *last);
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] && last[node->inputs[k]->id] < begins[i]) last[node->inputs[k]->id] = begins[i];
+  }
+  for (int32_t v = 0; v < graph->n_values; v++) {
+    const dp_value *x = graph->values[v];
+    if (!x->producer || x->space != DP_SPACE_TRANSIENT) continue;
+    const double bytes = dp_cost_model_bytes(graph->model, x);
+    const int32_t made = begins[x->producer->id];
+    held[made] += bytes;
+    held[dp_max_i64(made, last[v]) + 1] -= bytes;
+  }
+  for (int32_t i = 1; i < graph->n_nodes; i++) held[i] += held[i - 1];
+  return held;
+}
+
+typedef struct {
+  const dp_graph *graph;
+  const double *held;  // (positions) bytes_held
+  double most;         // of these
+  double few;          // bytes of gradients that may wait in any case
+} waiting;
+
+// Whether so many bytes can wait at the positions behind `from` up to `to`, where another update becomes ready.
+static bool can_wait(const waiting *w, double bytes, int32_t from, int32_t to) {
+  bool can = from == to || !dp_op_is(w->graph->nodes[to]->op, DP_OP_COMMUNICATION);
+  for (int32_t i = from + 1; i <= to && can; i++) can = w->held[i] + bytes <= w->most;
+  return can || bytes <= w->few;
+}
+
 // Of the updates from `first` on, how many become one region.
-static int32_t count_joined(const update *updates, int32_t first, int32_t count) {
+static int32_t count_joined(const waiting *w, const update *updates, int32_t first, int32_t count) {
   const update *u = &updates[first];
   double bytes = u->bytes;
   int operands = u->node->n_inputs;
   int32_t end = first + 1;
   for (; end < count && updates[end].segment == u->segment && updates[end].node->op == u->node->op; end++) {
     operands += updates[end].node->n_inputs;
-    if (operands > DP_LIMIT_OUTPUTS) break;
-    if (updates[end].ready != u->ready && bytes > MOST_BYTES_WAITING) break;
+    if (operands > DP_LIMIT_OUTPUTS || !can_wait(w, bytes, updates[end - 1].ready, updates[end].ready)) break;
     bytes += updates[end].bytes;
   }
   return end - first;
 }
 
-static void join_updates(dp_graph *graph, dp_arena *scratch) {
+static void join_updates(dp_graph *graph, dp_arena *scratch, const dp_target_costs *costs) {
   int32_t count = 0, *group_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *group_of);
-  const update *updates = find_updates(graph, scratch, &count);
-  for (int32_t i = 0; i < graph->n_nodes; i++) group_of[i] = i;
+  int32_t *begins = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *begins);
+  const update *updates = find_updates(graph, scratch, begins, &count);
+  waiting w = {
+      .graph = graph, .held = bytes_held(graph, scratch, begins), .few = costs->start_ns * costs->bytes_per_ns};
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    group_of[i] = i;
+    if (w.held[i] > w.most) w.most = w.held[i];
+  }
   for (int32_t first = 0, joined; first < count; first += joined) {
-    joined = count_joined(updates, first, count);
+    joined = count_joined(&w, updates, first, count);
     for (int32_t i = 0; i < joined; i++) group_of[updates[first + i].node->id] = group_of[updates[first].node->id];
   }
   dp_regions_make(graph, scratch, graph->n_nodes, group_of);
@@ -96,7 +140,7 @@ static dp_status run(dp_compile *compile) {
     dp_arena *scratch = dp_arena_create(0);
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
     dp_regions_put_in_order(graph, scratch);
-    join_updates(graph, scratch);
+    join_updates(graph, scratch, &compile->options->target->costs);
     dp_arena_destroy(scratch);
   }
   return DP_OK;

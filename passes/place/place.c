@@ -265,7 +265,10 @@ static dp_status run(dp_compile *compile) {
     DP_TRY(place_all(compile, starts, placed));
     break;
   }
-  for (int i = 0; i < model->n_graphs; i++) dp_model_add_graph(model, placed[i]);
+  for (int i = 0; i < model->n_graphs; i++) {
+    dp_place_counts_first(placed[i]);
+    dp_model_add_graph(model, placed[i]);
+  }
   note_micro(compile);
   return DP_OK;
 }

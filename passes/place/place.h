@@ -107,6 +107,11 @@ dp_value *dp_place_node_identity(dp_place *place, dp_value *device, int stage);
 // decompositions refuse.
 dp_status dp_place_skip(dp_place *place, dp_place_source *source, const dp_node *update) DP_MUST_USE;
 
+// ---- counts.c: refused data is counted early --------------------------------------------------------------------
+
+// Moves counts of refused data, and what is computed from counts alone, to right behind what they need.
+void dp_place_counts_first(dp_graph *graph);
+
 // ---- whole.c: what needs the whole batch ----------------------------------------------------------------------
 
 // The first node of the program where a micro-batch cannot be computed before another one; NULL: none, or there are no

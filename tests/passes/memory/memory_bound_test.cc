@@ -4,8 +4,8 @@
 // force over streams and events. A tensor is live from its first write until all its uses have happened; scratch is
 // live while its instruction runs. At an instruction, a tensor needs its own bytes if it is written no later than the
 // instruction, and is used by it or by something that need not be over before it. Of two such tensors, neither is dead
-// before the other is written. An elementwise instruction, or a sum over devices, may overwrite its operand, whether or
-// not the plan does so. Values that are reduced together are one value, from the first write to any of them. The bound
+// before the other is written. An elementwise instruction, or a sum over devices, may overwrite its operand, and a region
+// one for each of its results, whether or not the plan does so. Values that are reduced together are one value, from the first write to any of them. The bound
 // is the largest sum over all instructions. In pipeline stages only computing instructions count, since a transfer may
 // start early, and values that it does not follow need not coexist.
 #include <gtest/gtest.h>
@@ -73,7 +73,9 @@ struct Life {
   Set uses;        // including the first write
 };
 
-bool MayReplace(const Dp__Instruction *in) {
+// How many of its operands the instruction may overwrite.
+size_t MayReplace(const Dp__Instruction *in) {
+  if (in->n_members) return in->n_outputs;
   if (!*in->kernel) return std::string(in->op) == "AllReduce";
   const dp_op *op = dp_op_find(in->domain, in->op);
   return op && dp_op_is(op, DP_OP_ELEMENTWISE);
@@ -140,12 +142,17 @@ uint64_t Bound(const Dp__Program *program) {
       if ((life.uses & ~steps[i].before).none()) continue;
       alive += life.bytes;
     }
-    for (size_t k = 0; k < in->n_inputs && MayReplace(in) && in->outputs[0]; k++) {
-      if (!in->inputs[k] || life_of[in->inputs[k] - 1] == life_of[in->outputs[0] - 1]) continue;
-      const Life &x = lives[life_of[in->inputs[k] - 1]], &y = lives[life_of[in->outputs[0] - 1]];
-      Set left = x.uses & ~steps[i].before;
-      if (left.count() == 1 && left.test(i) && x.bytes == y.bytes) replaced = x.bytes;
-    }
+    std::vector<bool> taken(in->n_inputs);
+    for (size_t r = 0; r < MayReplace(in); r++)
+      for (size_t k = 0; k < in->n_inputs && in->outputs[r]; k++) {
+        if (!in->inputs[k] || taken[k] || life_of[in->inputs[k] - 1] == life_of[in->outputs[r] - 1]) continue;
+        const Life &x = lives[life_of[in->inputs[k] - 1]], &y = lives[life_of[in->outputs[r] - 1]];
+        Set left = x.uses & ~steps[i].before;
+        if (left.count() != 1 || !left.test(i) || x.bytes != y.bytes) continue;
+        taken[k] = true;
+        replaced += x.bytes;
+        break;
+      }
     most = std::max(most, alive - replaced);
   }
   return most;
