@@ -112,7 +112,7 @@ static dp_status enqueue_step(const dp_cuda_part *part, const dp_cuda_step *s, d
       return enqueue_boxes(part, s, queue, distance);
     case DP_CUDA_STEP_UPLOAD:
       return dp_cuda_check(dp_cu.cuMemcpyAsync(to, from + (CUdeviceptr)distance, s->bytes, stream),
-                           "copying the batch");
+                           "copying between host and device");
     default:
       return dp_cuda_check(
           dp_cu.cuMemcpyPeerAsync(to, s->to_gpu->context, from, s->from_gpu->context, s->bytes, stream),

@@ -38,6 +38,18 @@ void dp_pass_note(const dp_compile *compile, const char *format, ...) {
   fputc('\n', compile->options->notes_to);
 }
 
+dp_status dp_pass_each_graph(dp_compile *compile,
+                             dp_status (*run)(dp_compile *compile, dp_graph *graph, dp_arena *scratch)) {
+  dp_status status = DP_OK;
+  for (int i = 0; i < compile->model->n_graphs && !status; i++) {
+    dp_arena *scratch = dp_arena_create(0);
+    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+    status = run(compile, compile->model->graphs[i], scratch);
+    dp_arena_destroy(scratch);
+  }
+  return status;
+}
+
 dp_graph *dp_pass_train(const dp_compile *compile) {
   const dp_model *model = compile->model;
   dp_graph *train = dp_model_find_graph(model, "train");

@@ -167,6 +167,9 @@ typedef struct {
 
 // The program "train", which the pass alone changes; NULL: a plan without training.
 dp_graph *dp_pass_train(const dp_compile *compile);
+// Runs something on each graph, with memory that goes back after each. Stops at the first failure.
+dp_status dp_pass_each_graph(dp_compile *compile,
+                             dp_status (*run)(dp_compile *compile, dp_graph *graph, dp_arena *scratch)) DP_MUST_USE;
 // Writes a line to options->notes_to.
 void dp_pass_note(const dp_compile *compile, const char *format, ...) DP_PRINTF(2, 3);
 

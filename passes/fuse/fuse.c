@@ -255,26 +255,24 @@ static void find_groups(work *w) {
 
 // ---- the pass -------------------------------------------------------------------------------------------------------
 
+static dp_status fuse(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
+  work w = {.graph = graph,
+            .scratch = scratch,
+            .producers = compile->options->target->producers,
+            .channel_bytes = compile->options->target->channel_bytes};
+  dp_regions_put_in_order(graph, scratch);
+  w.before = dp_issue_order_edges_make(scratch, graph);
+  w.after = dp_issue_order_edges_turn(scratch, &w.before, graph->n_nodes);
+  find_groups(&w);
+  if (w.producers) dp_fuse_reductions(&w);
+  for (int32_t k = 0; k < graph->n_nodes; k++) w.group_of[k] = dp_fuse_find(&w, k);
+  dp_regions_make(graph, scratch, w.n_groups, w.group_of);
+  return DP_OK;
+}
+
 static dp_status run(dp_compile *compile) {
   compile->unchanged = compile->options->no_fuse;
-  for (int i = 0; i < compile->model->n_graphs && !compile->options->no_fuse; i++) {
-    dp_graph *graph = compile->model->graphs[i];
-    dp_arena *scratch = dp_arena_create(0);
-    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-    work w = {.graph = graph,
-              .scratch = scratch,
-              .producers = compile->options->target->producers,
-              .channel_bytes = compile->options->target->channel_bytes};
-    dp_regions_put_in_order(graph, scratch);
-    w.before = dp_issue_order_edges_make(scratch, graph);
-    w.after = dp_issue_order_edges_turn(scratch, &w.before, graph->n_nodes);
-    find_groups(&w);
-    if (w.producers) dp_fuse_reductions(&w);
-    for (int32_t k = 0; k < graph->n_nodes; k++) w.group_of[k] = dp_fuse_find(&w, k);
-    dp_regions_make(graph, scratch, w.n_groups, w.group_of);
-    dp_arena_destroy(scratch);
-  }
-  return DP_OK;
+  return compile->unchanged ? DP_OK : dp_pass_each_graph(compile, fuse);
 }
 
 const dp_pass dp_pass_fuse = {

@@ -191,7 +191,10 @@ static void find_heads(work *w, double bytes) {
   }
 }
 
-static void run_on(dp_graph *graph, dp_arena *scratch, double bytes) {
+static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
+  const double bytes = compile->options->target->chunk_bytes;
+  graph->unchanged = !has_candidates(graph, bytes);
+  if (graph->unchanged) return DP_OK;
   const size_t n_nodes = (size_t)graph->n_nodes + 1, n_values = (size_t)graph->n_values + 1;
   work w = {.graph = graph,
             .scratch = scratch,
@@ -207,21 +210,12 @@ static void run_on(dp_graph *graph, dp_arena *scratch, double bytes) {
   for (int i = 0; i < graph->n_updates; i++) w.kept[graph->updates[i].value->id] = true;
   find_heads(&w, bytes);
   dp_regions_make(graph, scratch, graph->n_nodes, w.group_of);
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
-  const double bytes = compile->options->target->chunk_bytes;
-  const bool none = compile->options->no_fuse || !(bytes > 0);
-  for (int i = 0; i < compile->model->n_graphs; i++) {
-    dp_graph *graph = compile->model->graphs[i];
-    graph->unchanged = none || !has_candidates(graph, bytes);
-    if (graph->unchanged) continue;
-    dp_arena *scratch = dp_arena_create(0);
-    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-    run_on(graph, scratch, bytes);
-    dp_arena_destroy(scratch);
-  }
-  return DP_OK;
+  compile->unchanged = compile->options->no_fuse || !(compile->options->target->chunk_bytes > 0);
+  return compile->unchanged ? DP_OK : dp_pass_each_graph(compile, run_graph);
 }
 
 const dp_pass dp_pass_heads = {

@@ -5,8 +5,8 @@
 // size. An update waits for others that become ready later as long as the program never holds more for it than it holds
 // at most if no update waits; or if so few bytes of gradients wait that an instruction more would cost what it takes to
 // read those. It does not wait for a collective to make another ready, as nobody knows how long that takes and what is
-// computed in the meantime. An update of state that is fetched for it stays alone, so that the device has the state of a few at a
-// time.
+// computed in the meantime. An update of state that is fetched for it stays alone, so that the device has the state of
+// a few at a time.
 #include <stdlib.h>
 
 #include "ir/base/limits.h"
@@ -116,7 +116,9 @@ static int32_t count_joined(const waiting *w, const update *updates, int32_t fir
   return end - first;
 }
 
-static void join_updates(dp_graph *graph, dp_arena *scratch, const dp_target_costs *costs) {
+static dp_status join_updates(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
+  const dp_target_costs *costs = &compile->options->target->costs;
+  dp_regions_put_in_order(graph, scratch);
   int32_t count = 0, *group_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *group_of);
   int32_t *begins = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *begins);
   const update *updates = find_updates(graph, scratch, begins, &count);
@@ -131,19 +133,12 @@ static void join_updates(dp_graph *graph, dp_arena *scratch, const dp_target_cos
     for (int32_t i = 0; i < joined; i++) group_of[updates[first + i].node->id] = group_of[updates[first].node->id];
   }
   dp_regions_make(graph, scratch, graph->n_nodes, group_of);
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
   compile->unchanged = compile->options->no_fuse;
-  for (int i = 0; i < compile->model->n_graphs && !compile->options->no_fuse; i++) {
-    dp_graph *graph = compile->model->graphs[i];
-    dp_arena *scratch = dp_arena_create(0);
-    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-    dp_regions_put_in_order(graph, scratch);
-    join_updates(graph, scratch, &compile->options->target->costs);
-    dp_arena_destroy(scratch);
-  }
-  return DP_OK;
+  return compile->unchanged ? DP_OK : dp_pass_each_graph(compile, join_updates);
 }
 
 const dp_pass dp_pass_updates = {

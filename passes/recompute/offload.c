@@ -112,13 +112,14 @@ static void offload_results(offloading *o, const dp_node *node) {
   }
 }
 
-static void run_graph(const dp_options *options, dp_graph *graph, dp_arena *scratch, bool activations) {
+static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
+  const dp_target *target = compile->options->target;
   const size_t n = (size_t)graph->n_values + 1;
   const int32_t n_nodes = graph->n_nodes;
   const dp_variable *variables = graph->model->variables;
-  const dp_recompute_work w = dp_recompute_begin(graph, scratch, &options->target->costs);
+  const dp_recompute_work w = dp_recompute_begin(graph, scratch, &target->costs);
   bool *chosen = dp_alloc_n(scratch, n, sizeof *chosen), *stored = dp_alloc_n(scratch, n, sizeof *stored);
-  if (activations) choose_activations(&w, options->target->offload_bytes, chosen);
+  if (dp_options_offloads(compile->options, "activations")) choose_activations(&w, target->offload_bytes, chosen);
   for (int i = 0; i < graph->n_updates; i++)
     stored[graph->updates[i].value->id] = variables[graph->updates[i].variable].offloaded;
   for (int32_t v = 0; v < graph->n_values; v++) {
@@ -143,23 +144,15 @@ static void run_graph(const dp_options *options, dp_graph *graph, dp_arena *scra
   for (int i = 0; i < graph->n_updates; i++)
     if (stored[graph->updates[i].value->id]) graph->updates[i].value = o.offloaded[graph->updates[i].value->id];
   dp_graph_reorder(graph, o.nodes);
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
-  dp_model *model = compile->model;
   const dp_options *options = compile->options;
   const bool optimizer = dp_options_offloads(options, "optimizer");
-  const bool activations = dp_options_offloads(options, "activations");
-  choose_variables(model, optimizer, (uint64_t)options->target->offload_bytes);
-  compile->unchanged = !optimizer && !activations;
-  if (compile->unchanged) return DP_OK;
-  for (int i = 0; i < model->n_graphs; i++) {
-    dp_arena *scratch = dp_arena_create(0);
-    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-    run_graph(options, model->graphs[i], scratch, activations);
-    dp_arena_destroy(scratch);
-  }
-  return DP_OK;
+  choose_variables(compile->model, optimizer, (uint64_t)options->target->offload_bytes);
+  compile->unchanged = !optimizer && !dp_options_offloads(options, "activations");
+  return compile->unchanged ? DP_OK : dp_pass_each_graph(compile, run_graph);
 }
 
 const dp_pass dp_pass_offload = {

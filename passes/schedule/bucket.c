@@ -181,11 +181,9 @@ static void take_out_empty(work *w) {
 
 // ---- the pass -------------------------------------------------------------------------------------------------------
 
-static dp_status run_graph(const dp_target_costs *costs, dp_graph *graph) {
-  dp_arena *scratch = dp_arena_create(0);
-  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
   size_t n = (size_t)graph->n_nodes + 1;
-  work w = {.costs = costs, .graph = graph, .scratch = scratch};
+  work w = {.costs = &compile->options->target->costs, .graph = graph, .scratch = scratch};
   w.after = dp_alloc_n(scratch, n, sizeof *w.after);
   w.holds_up = dp_alloc_n(scratch, n, sizeof *w.holds_up);
   w.first_user = dp_alloc_n(scratch, n, sizeof *w.first_user);
@@ -203,15 +201,10 @@ static dp_status run_graph(const dp_target_costs *costs, dp_graph *graph) {
     take_out_empty(&w);
   }
   graph->unchanged = w.n_members <= 1;
-  dp_arena_destroy(scratch);
   return DP_OK;
 }
 
-static dp_status run(dp_compile *compile) {
-  for (int i = 0; i < compile->model->n_graphs; i++)
-    DP_TRY(run_graph(&compile->options->target->costs, compile->model->graphs[i]));
-  return DP_OK;
-}
+static dp_status run(dp_compile *compile) { return dp_pass_each_graph(compile, run_graph); }
 
 const dp_pass dp_pass_bucket = {
     .name = "bucket",

@@ -87,9 +87,8 @@ static void name_streams(dp_graph *graph, bool uploads) {
     if (graph->nodes[i]->stream == DP_STREAM_UPLOAD) graph->nodes[i]->stream = others;
 }
 
-static dp_status run_graph(const dp_options *options, dp_graph *graph) {
-  dp_arena *scratch = dp_arena_create(0);
-  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
+  const dp_options *options = compile->options;
   for (int32_t i = 0; i < graph->n_nodes; i++) graph->nodes[i]->stream = dp_cost_model_stream(graph->nodes[i]);
   bool pipelined = graph->stage >= 0, uploads = (options->uploads || options->target->uploads) && find_uploads(graph);
   dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
@@ -105,14 +104,10 @@ static dp_status run_graph(const dp_options *options, dp_graph *graph) {
   set_events(graph, scratch, order, &edges);
   name_streams(graph, uploads);
   dp_graph_reorder(graph, order);
-  dp_arena_destroy(scratch);
   return DP_OK;
 }
 
-static dp_status run(dp_compile *compile) {
-  for (int i = 0; i < compile->model->n_graphs; i++) DP_TRY(run_graph(compile->options, compile->model->graphs[i]));
-  return DP_OK;
-}
+static dp_status run(dp_compile *compile) { return dp_pass_each_graph(compile, run_graph); }
 
 const dp_pass dp_pass_streams = {
     .name = "streams",
