@@ -1,8 +1,8 @@
 // Gemm by oneDNN's sgemm, which adds the product to C: C is copied to the result first.
 //
 // Gradients of weights are products A' B over many rows, and sgemm reads A by columns. Where a row has a multiple of
-// 512 floats, elements of a column fall into few sets of the cache and push each other out: half the speed. A number of
-// rows at a time is then copied with a padding.
+// 512 floats, elements of a column fall into few sets of the cache and push each other out: half the speed. Blocks of
+// such rows are then copied with a padding.
 #include <string.h>
 
 #include "backends/cpu/alignment.h"
@@ -31,21 +31,16 @@ static bool copy_bias(const dp_kernel_spec *spec, const float *c, int64_t m, int
 
 // ---- padded rows ----------------------------------------------------------------------------------------------------
 
-// Floats: of the distance between rows that slows reading down, of the padding, of the copy. A block of fewer than
-// FEWEST rows costs more than it saves, and so does copying for a product that reads each row's elements often anyway.
-enum { PERIOD = 512, PADDING = 16, COPY = 1 << 19, FEWEST = 64, FEW = 512 };
+// Floats: of the distance between rows that slows reading down, and of the padding. A copy has at most ROWS rows of
+// WIDTH floats. It costs more than it saves for a product that reads each row's elements often anyway.
+enum { PERIOD = 512, PADDING = 16, ROWS = 512, WIDTH = 1024, FEW = 512 };
 
-// Rows of `columns` floats that are copied at a time.
-static int64_t rows_of_block(int64_t columns) { return COPY / (columns + PADDING); }
-
-static bool is_padded(int64_t columns, int64_t other) {
-  return columns % PERIOD == 0 && other <= FEW && rows_of_block(columns) >= FEWEST;
-}
+static bool is_padded(int64_t columns, int64_t other) { return columns % PERIOD == 0 && other <= FEW; }
 
 // Bytes for rows of an operand, whether they are padded or not, so that no shard needs more than a larger one.
 static uint64_t copy_bytes(int64_t rows, int64_t columns) {
-  const int64_t most = dp_min_i64(rows * (columns + PADDING), COPY);
-  return columns < PERIOD ? 0 : dp_align_up((uint64_t)most * sizeof(float), DP_CPU_ALIGNMENT);
+  const int64_t floats = dp_min_i64(rows, ROWS) * (dp_min_i64(columns, WIDTH) + PADDING);
+  return columns < PERIOD ? 0 : dp_align_up((uint64_t)floats * sizeof(float), DP_CPU_ALIGNMENT);
 }
 
 static bool is_gradient(const dp_kernel_spec *spec) {
@@ -58,22 +53,27 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   return copy_bytes(a->extents[0], a->extents[1]) + copy_bytes(b->extents[0], b->extents[1]);
 }
 
-// An operand whose rows are taken block by block. copy: NULL, or where its padded rows go.
+// An operand that is taken block by block: `width` columns of some rows. copy: NULL, or where padded rows go.
 typedef struct {
   const float *first;
-  int64_t columns;
+  int64_t columns, width;
   float *copy;
-} rows;
+} operand;
 
-// The rows from `at` on, `count` of them; *stride: floats from one to the next.
-static const float *take(const rows *r, int64_t at, int64_t count, int64_t *stride) {
-  const float *from = r->first + at * r->columns;
-  *stride = r->columns;
-  if (!r->copy) return from;
-  *stride = r->columns + PADDING;
+static operand operand_of(const float *first, int64_t columns, float *copy) {
+  return (operand){first, columns, copy ? dp_min_i64(columns, WIDTH) : columns, copy};
+}
+
+// `count` rows from `row` on, of the columns from `column` on; *stride: floats from one row to the next.
+static const float *take(const operand *o, int64_t row, int64_t count, int64_t column, int64_t *stride) {
+  const float *from = o->first + row * o->columns + column;
+  *stride = o->columns;
+  if (!o->copy) return from;
+  *stride = o->width + PADDING;
+  const int64_t width = dp_min_i64(o->width, o->columns - column);
   for (int64_t i = 0; i < count; i++)
-    memcpy(r->copy + i * *stride, from + i * r->columns, (size_t)r->columns * sizeof *from);
-  return r->copy;
+    memcpy(o->copy + i * *stride, from + i * o->columns, (size_t)width * sizeof *from);
+  return o->copy;
 }
 
 // y (m, n) = alpha * A' B + beta * y, where A (k, m) and B (k, n).
@@ -82,17 +82,20 @@ static dp_status multiply_rows(const dp_kernel_spec *spec, const float *a, const
   const int64_t k = spec->inputs[0].local.extents[0], m = spec->inputs[0].local.extents[1],
                 n = spec->inputs[1].local.extents[1];
   char *room = scratch;
-  rows left = {a, m, is_padded(m, n) ? (float *)room : NULL};
-  rows right = {b, n, is_padded(n, m) ? (float *)(room + copy_bytes(k, m)) : NULL};
-  int64_t block = k;
-  if (left.copy) block = dp_min_i64(block, rows_of_block(m));
-  if (right.copy) block = dp_min_i64(block, rows_of_block(n));
+  const operand left = operand_of(a, m, is_padded(m, n) ? (float *)room : NULL);
+  const operand right = operand_of(b, n, is_padded(n, m) ? (float *)(room + copy_bytes(k, m)) : NULL);
+  const int64_t block = left.copy || right.copy ? ROWS : k;
   for (int64_t at = 0; at < k; at += block) {
     const int64_t count = dp_min_i64(block, k - at);
-    int64_t lda, ldb;
-    const float *from_a = take(&left, at, count, &lda), *from_b = take(&right, at, count, &ldb);
-    DP_TRY(dp_primitive_sgemm(true, false, m, n, count, alpha, from_a, lda, from_b, ldb, at ? 1 : beta, y, n,
-                              spec->threads));
+    for (int64_t i = 0; i < m; i += left.width) {
+      int64_t lda, ldb;
+      const float *from_a = take(&left, at, count, i, &lda);
+      for (int64_t j = 0; j < n; j += right.width) {
+        const float *from_b = take(&right, at, count, j, &ldb);
+        DP_TRY(dp_primitive_sgemm(true, false, dp_min_i64(left.width, m - i), dp_min_i64(right.width, n - j), count,
+                                  alpha, from_a, lda, from_b, ldb, at ? 1 : beta, y + i * n + j, n, spec->threads));
+      }
+    }
   }
   return DP_OK;
 }
