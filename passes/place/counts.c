@@ -5,14 +5,16 @@
 
 // Whether the node counts, or computes from counts alone. is_count: of the nodes before.
 static bool counts(const dp_node *node, const bool *is_count) {
-  bool any = dp_op_is(node->op, DP_OP_COUNTS);
-  for (int k = 0; k < node->n_inputs && !dp_op_is(node->op, DP_OP_COUNTS); k++) {
+  if (dp_op_is(node->op, DP_OP_COUNTS)) return true;
+  if (dp_op_is(node->op, DP_OP_UPDATE)) return false;
+  bool any = false;
+  for (int k = 0; k < node->n_inputs; k++) {
     const dp_value *x = node->inputs[k];
     if (!x || !x->producer) continue;
     if (!is_count[x->producer->id]) return false;
     any = true;
   }
-  return any && !dp_op_is(node->op, DP_OP_UPDATE);
+  return any;
 }
 
 void dp_place_counts_first(dp_graph *graph) {

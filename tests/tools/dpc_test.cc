@@ -167,7 +167,7 @@ TEST_F(Dpc, WhySaysWhatIsHeldAndMoved) {
   for (const char *line :
        {"strategy data on data=2, batch 64", "  hidden.weight                    [R] 16.0 KiB of 16.0 KiB\n",
         "  parameters                       18.8 KiB of 18.8 KiB\n",
-        "  AllReduce      data                 3 times     18.8 KiB\n",
+        "  AllReduce      data                 4 times     18.8 KiB\n",
         "  Broadcast      host                 1 times          8 B\n",
         "  updates                             1 times     94.0 KiB\n",
         "  elementwise                         9 times     67.3 KiB\n"})
