@@ -19,6 +19,9 @@ static bool counts(const dp_node *node, const bool *is_count) {
 
 void dp_place_counts_first(dp_graph *graph) {
   const int32_t n = graph->n_nodes;
+  bool any = false;
+  for (int32_t i = 0; i < n && !any; i++) any = dp_op_is(graph->nodes[i]->op, DP_OP_COUNTS);
+  if (!any) return;
   bool *is_count = dp_alloc_n(graph->arena, (size_t)n + 1, sizeof *is_count);
   int32_t *place =
       dp_alloc_n(graph->arena, (size_t)n + 1, sizeof *place);  // by node: behind so many of the nodes that stay

@@ -52,8 +52,8 @@ static void drop_unread(dp_graph *graph, dp_arena *scratch) {
   dp_graph_prune(graph, keep_node, keep_value);
 }
 
-// Whether there is a node to compute again.
-static bool run_graph(const dp_options *o, dp_graph *graph, dp_arena *scratch) {
+static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
+  const dp_options *o = compile->options;
   const dp_recompute_work w = dp_recompute_begin(graph, scratch, &o->target->costs);
   bool *drop = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *drop), any = false;
   if (strcmp(o->recompute, "auto")) {
@@ -67,7 +67,8 @@ static bool run_graph(const dp_options *o, dp_graph *graph, dp_arena *scratch) {
     apply(&w, drop);
     drop_unread(graph, scratch);
   }
-  return any;
+  graph->unchanged = !any;
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
@@ -75,13 +76,9 @@ static dp_status run(dp_compile *compile) {
   const char *asked = compile->options->recompute;
   compile->unchanged = !asked || !strcmp(asked, "none");
   if (compile->unchanged) return DP_OK;
+  DP_TRY(dp_pass_each_graph(compile, run_graph));
   bool any = !strcmp(asked, "auto");
-  for (int i = 0; i < model->n_graphs; i++) {
-    dp_arena *scratch = dp_arena_create(0);
-    if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
-    any |= run_graph(compile->options, model->graphs[i], scratch);
-    dp_arena_destroy(scratch);
-  }
+  for (int i = 0; i < model->n_graphs; i++) any |= !model->graphs[i]->unchanged;
   return any ? DP_OK
              : dp_fail(EX_USAGE,
                        "--recompute=%s: no node that can be computed again has a name that matches; dpc show lists the "

@@ -4,7 +4,7 @@
 #include "ir/ops/reduce.h"
 
 #include "backends/cpu/fast/table.h"
-#include "backends/cpu/reference/reference.h"
+#include "backends/cpu/reference/reduce.h"
 #include "backends/cpu/vector/sums.h"
 
 static const dp_vector_sums avx2 = dp_vector_sums_avx2, avx512 = dp_vector_sums_avx512;
@@ -13,10 +13,9 @@ dp_status dp_fast_reduce_prepare(const dp_kernel_spec *spec, void **state) {
   return dp_fast_table(spec, &avx2, &avx512, state);
 }
 
-// The kept dims are [*first, *end), of `rank`; false: they do not lie side by side.
-static bool kept_dims(const dp_kernel_spec *spec, int *first, int *end) {
+// Marks the reduced dims. The kept ones are [*first, *end); false: they do not lie side by side.
+static bool find_dims(const dp_kernel_spec *spec, bool reduced[DP_MAX_RANK], int *first, int *end) {
   const int rank = dp_in_rank(spec, 0);
-  bool reduced[DP_MAX_RANK];
   dp_status status = dp_reduce_axes(spec->node, rank, reduced);
   const bool known = !status;
   dp_status_free(status);
@@ -29,22 +28,16 @@ static bool kept_dims(const dp_kernel_spec *spec, int *first, int *end) {
 }
 
 bool dp_fast_reduce_match(const dp_kernel_spec *spec) {
+  bool reduced[DP_MAX_RANK];
   int first, end;
-  return spec->inputs[0].dtype == DP_FLOAT32 && kept_dims(spec, &first, &end);
-}
-
-// As the reference has it: a mean of nothing is a sum of nothing.
-static int64_t divisor_of(const dp_local *x, int first, int end) {
-  int64_t divisor = 1;
-  for (int d = 0; d < x->rank; d++)
-    if (d < first || d >= end) divisor *= x->whole[d];
-  return divisor ? divisor : 1;
+  return spec->inputs[0].dtype == DP_FLOAT32 && find_dims(spec, reduced, &first, &end);
 }
 
 dp_status dp_fast_reduce_run(const dp_kernel_spec *spec, void *state, const float *x, float *y, int part, int parts,
                              bool mean) {
+  bool reduced[DP_MAX_RANK];
   int first = 0, end = 0;
-  if (!kept_dims(spec, &first, &end)) return dp_fail(EX_SOFTWARE, "dims that do not lie side by side");
+  if (!find_dims(spec, reduced, &first, &end)) return dp_fail(EX_SOFTWARE, "dims that do not lie side by side");
   const int64_t *extents = dp_in_extents(spec, 0), outer = dp_product(extents, 0, first),
                 kept = dp_product(extents, first, end), inner = dp_product(extents, end, dp_in_rank(spec, 0));
   int64_t lo, hi;
@@ -52,7 +45,7 @@ dp_status dp_fast_reduce_run(const dp_kernel_spec *spec, void *state, const floa
   if (lo == hi) return DP_OK;
   const dp_vector_sums sums = *(const dp_vector_sums *)state;
   sums(outer, hi - lo, inner, kept * inner, x + lo * inner, y + lo);
-  const float divisor = mean ? (float)divisor_of(&spec->inputs[0].local, first, end) : 1;
+  const float divisor = mean ? (float)dp_reduce_divisor(&spec->inputs[0].local, reduced) : 1;
   for (int64_t k = lo; k < hi && mean; k++) y[k] /= divisor;
   return DP_OK;
 }

@@ -10,13 +10,6 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
 const dp_kernel dp_kernel_fast_ReduceSum = {
     .name = "cpu.fast.ReduceSum",
     .op = "ReduceSum",
-    .domain = "",
-    .priority = 5,
-    .library = true,
-    .parts = true,
-    .isa = true,
-    .shares_state = true,
-    .match = dp_fast_reduce_match,
-    .prepare = dp_fast_reduce_prepare,
+    DP_FAST_REDUCE,
     .run = run,
 };

@@ -16,9 +16,16 @@ typedef struct {
   int64_t divisor;
 } walk;
 
+int64_t dp_reduce_divisor(const dp_local *x, const bool reduced[DP_MAX_RANK]) {
+  int64_t divisor = 1;
+  for (int d = 0; d < x->rank; d++)
+    if (reduced[d]) divisor *= x->whole[d];
+  return divisor ? divisor : 1;
+}
+
 static walk walk_of(const dp_kernel_spec *spec, const bool reduced[DP_MAX_RANK]) {
-  walk w = {.divisor = 1};
   const dp_local *x = &spec->inputs[0].local;
+  walk w = {.divisor = dp_reduce_divisor(x, reduced)};
   int64_t stride = dp_local_count(x);
   int before = -1;
   for (int d = 0; d < x->rank; d++) {
@@ -32,11 +39,9 @@ static walk walk_of(const dp_kernel_spec *spec, const bool reduced[DP_MAX_RANK])
       list->strides[list->rank++] = stride;
     }
     before = (int)reduced[d];
-    if (reduced[d]) w.divisor *= x->whole[d];
   }
   if (!w.kept.rank) w.kept = (dims){1, {1}, {1}};
   if (!w.reduced.rank) w.reduced = (dims){1, {1}, {1}};
-  if (!w.divisor) w.divisor = 1;
   return w;
 }
 
