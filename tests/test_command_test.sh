@@ -55,7 +55,7 @@ expect() {  # PARTS COUNT OPTIONS...: these parts run, in this order; so many ca
 
 checks="format layers citations rooms trusted labels"
 expect "$checks plain avx2 onnx onnxcuda tensorboard fuzz asan tsan" 26
-expect "$checks contributing plain avx2 onnx onnxcuda tensorboard browser fuzz asan tsan" 28 --full
+expect "$checks contributing plain avx2 onnx onnxcuda tensorboard browser fuzz asan tsan tsanlong" 29 --full
 grep -qx 'setup --browser' calls || fail "the browser is installed"
 expect "$checks plain avx2 onnx onnxcuda tensorboard torch fuzz asan tsan" 31 --torch
 expect "format" 1 --only=format
@@ -63,8 +63,9 @@ grep -qx 'format --check' calls && [ "$(wc -l <calls)" -eq 1 ] || fail "the form
 expect "layers plain tsan" 3 --only=tsan,plain,layers
 ! grep -q DP_FULL calls && grep -q -- '--config=tsan .*--test_tag_filters=san' calls || fail "the short suites"
 ! grep -- '--config=tsan' calls | grep -q '//tests/passes' || fail "what has one thread is left out"
-expect "plain tsan" 2 --full --only=plain --only=tsan
+expect "plain asan tsanlong" 3 --full --only=plain --only=tsanlong --only=asan
 grep -q 'DP_FULL=1' calls && ! grep -q test_tag_filters=san calls || fail "the full suites"
+grep -q -- '--config=tsanlong .*--test_tag_filters=threads' calls || fail "what the long run adds for threads"
 expect "tensorboard" 5 --only=tensorboard
 expect "onnxcuda" 5 --only=onnxcuda
 grep -qx 'onnx_tests --standin --every=10' calls || fail "a sample on the stand-ins"
@@ -79,13 +80,13 @@ expect "onnx torch" 10 --only=onnx --torch
 for wrong in speed '' plain,,tsan 'plain tsan' 'p*' 'plain,' ','; do
   try "--only=$wrong"
   [ $status = 64 ] && [ ! -s calls ] && [ "$(wc -l <err)" -eq 1 ] || fail "--only=$wrong is refused"
-  grep -q "$checks contributing plain avx2 onnx onnxcuda tensorboard torch browser fuzz asan tsan" err ||
+  grep -q "$checks contributing plain avx2 onnx onnxcuda tensorboard torch browser fuzz asan tsan tsanlong" err ||
     fail "the message lists the parts"
 done
 grep -q "there is no part ''" err || fail "the message names the part"
 
 try --help
-for part in $checks contributing plain avx2 onnx onnxcuda tensorboard torch browser fuzz asan tsan; do
+for part in $checks contributing plain avx2 onnx onnxcuda tensorboard torch browser fuzz asan tsan tsanlong; do
   grep -q "\b$part\b" out || fail "--help names $part"
 done
 

@@ -60,8 +60,8 @@ static dp_status enter_locked(detector *w, const dp_range *ranges, int count) {
   return DP_OK;
 }
 
-static dp_status enter(void *arg, const dp_range *ranges, int count, int parts) {
-  (void)parts;
+static dp_status enter(void *arg, const dp_range *ranges, int count, int part, int parts) {
+  (void)part, (void)parts;
   detector *w = arg;
   if (!count) return DP_OK;
   pthread_mutex_lock(&w->lock);

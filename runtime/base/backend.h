@@ -134,7 +134,7 @@ typedef struct dp_backend {
   // detector_create, one for each session. All parts of a step pass the same `ranges`.
   void *(*detector_create)(void);
   void (*detector_destroy)(void *detector);
-  dp_status (*enter)(void *detector, const dp_range *ranges, int count, int parts);
+  dp_status (*enter)(void *detector, const dp_range *ranges, int count, int part, int parts);
   void (*leave)(void *detector, const dp_range *ranges, int count);
 } dp_backend;
 

@@ -373,7 +373,7 @@ dp_status dp_bound_run(void *context, int index, int part, int parts) {
   }
   int64_t begin_ns = binding->trace ? dp_trace_now() : 0;
   const dp_range *ranges = bound->slot && unit->other_ranges ? unit->other_ranges : unit->ranges;
-  if (backend->enter) DP_TRY(backend->enter(binding->detector, ranges, unit->n_ranges, parts));
+  if (backend->enter) DP_TRY(backend->enter(binding->detector, ranges, unit->n_ranges, part, parts));
   dp_status status = DP_OK;
   if (backend->computes && unit->kernel)
     status = binding->check_finite ? run_checked(bound, unit) : run_kernel(unit, part, parts);

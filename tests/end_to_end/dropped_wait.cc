@@ -1,8 +1,10 @@
-// dropped_wait keep|drop: trains a few steps without the checker. "drop" removes the first wait of the plan's first
-// kernel, which then reads the batch while it arrives. Prints what the checker would have said.
+// dropped_wait keep|drop THREADS: trains a few steps without the checker, a step in as many parts. "drop" removes the
+// first wait of the plan's first kernel, which then reads the batch while it arrives. Prints what the checker would have
+// said.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "tests/end_to_end/training.h"
 
@@ -38,8 +40,8 @@ int Steps(bool drop) {
 #endif
 }
 
-void Run(bool drop) {
-  Plan plan = Compile(kWide, "batch=128 strategy=data devices=2");
+void Run(bool drop, const std::string &threads) {
+  Plan plan = Compile(kWide, "batch=128 strategy=data devices=2 threads=" + threads);
   if (drop) plan = WithoutWait(plan, FirstWait(plan), 0);
   printf("checker: %s\n", Verify(plan).c_str());
   fflush(stdout);
@@ -57,8 +59,8 @@ void Run(bool drop) {
 }  // namespace dp_test
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 64;
-  dp_test::Run(!strcmp(argv[1], "drop"));
+  if (argc != 3) return 64;
+  dp_test::Run(!strcmp(argv[1], "drop"), argv[2]);
   puts("done");
   return 0;
 }

@@ -27,14 +27,18 @@ Result Train(const std::string &what) {
   return result;
 }
 
-TEST(Tsan, APlanWithItsWaitsRunsClean) {
-  Result kept = Train("keep");
+class Tsan : public testing::TestWithParam<const char *> {};
+
+INSTANTIATE_TEST_SUITE_P(Threads, Tsan, testing::Values("1", "2"));
+
+TEST_P(Tsan, APlanWithItsWaitsRunsClean) {
+  Result kept = Train(std::string("keep ") + GetParam());
   EXPECT_EQ(kept.exit, 0) << kept.text;
   EXPECT_EQ(kept.text, "checker: \ndone\n");
 }
 
-TEST(Tsan, ReportsADroppedWait) {
-  Result dropped = Train("drop");
+TEST_P(Tsan, ReportsADroppedWait) {
+  Result dropped = Train(std::string("drop ") + GetParam());
   EXPECT_NE(dropped.text.find("checker: 65: "), std::string::npos) << dropped.text;
   EXPECT_NE(dropped.text.find("rule ORDER.CONFLICT"), std::string::npos) << dropped.text;
 #if defined(__SANITIZE_THREAD__)

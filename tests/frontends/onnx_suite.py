@@ -30,6 +30,9 @@ TOLERANCES = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_in
 # Random: the expected numbers are one draw of many. Any zeros and ones of the right shape and type pass.
 TOLERANCES |= {f"test_bernoulli{kind}{form}": {"atol": 1} for kind in ("", "_double", "_seed")
                for form in ("", "_expanded")}
+# NumPy rounded to float16 after each operator; the exact result, rounded once, is up to 0.94e-3 away, where ONNX's
+# tolerance is 1e-3. cuDNN's attention has one rounding of its own, that of the probabilities.
+CUDA_TOLERANCES = {"test_attention_4d_causal_fp16": {"rtol": 2e-3}}
 
 CUDA = " on CUDA"  # tests there are kinds of their own
 
@@ -70,9 +73,10 @@ def make_runner(devices):
         def prepare(cls, model, device="CPU", **kwargs):
             return Recorder(note(super().prepare, model, device, **kwargs))
 
+    tolerances = TOLERANCES | (CUDA_TOLERANCES if "CUDA" in devices else {})
     with warnings.catch_warnings():  # ONNX's references divide by zero on purpose
         warnings.simplefilter("ignore")
-        return BackendTest(Recording, __name__, test_kwargs=TOLERANCES), declared
+        return BackendTest(Recording, __name__, test_kwargs=tolerances), declared
 
 
 def run_case(case, declared):
