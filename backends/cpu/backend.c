@@ -36,10 +36,10 @@ static uint64_t resident(const void *memory, uint64_t bytes) {
 }
 
 // oneDNN is not instrumented, so tell ThreadSanitizer what each step reads and writes. A step in several parts is our
-// own code, which it sees; under --config=tsanlong it does not, and parts are told of as well. Which bytes a part uses is
-// not known here: each says it of its share of every range, so that all of them together have said it of the whole, and
-// the rest of what the step does is left out. What a step both reads and writes is only written, or its parts would seem
-// to race.
+// own code, which it sees; under --config=tsanlong it does not, and parts are told of as well. Which bytes a part uses
+// is not known here: each says it of its share of every range, so that all of them together have said it of the whole,
+// and the rest of what the step does is left out. What a step both reads and writes is only written, or its parts would
+// seem to race.
 #if defined(__SANITIZE_THREAD__)
 #if !defined(DP_STEPS_UNSEEN)
 #define DP_STEPS_UNSEEN 0

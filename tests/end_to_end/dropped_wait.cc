@@ -1,6 +1,6 @@
-// dropped_wait keep|drop THREADS: trains a few steps without the checker, a step in as many parts. "drop" removes the
-// first wait of the plan's first kernel, which then reads the batch while it arrives. Prints what the checker would have
-// said.
+// dropped_wait keep|drop THREADS: trains a few steps without the checker, a kernel in as many parts. "drop" removes the
+// first wait of the plan's first kernel, which then reads the batch while it arrives. Prints what the checker would
+// have said.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
