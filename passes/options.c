@@ -13,18 +13,16 @@
 
 enum { MAX_THREADS = 4096 };
 
-// Must be one of `known`; only the first `built` are implemented.
-static dp_status check_choice(const char *option, const char *given, const char *const *known, int built) {
+// Must be one of `known`.
+static dp_status check_choice(const char *option, const char *given, const char *const *known) {
   dp_suggest suggest = dp_suggest_begin(given);
-  for (int i = 0; known[i]; i++) {
-    dp_suggest_offer(&suggest, known[i]);
-    if (strcmp(known[i], given)) continue;
-    return i < built ? DP_OK : dp_fail(EX_UNAVAILABLE, "%s=%s is not implemented yet", option, given);
-  }
   char hint[96], words[96] = "";
-  dp_suggest_print(&suggest, hint, sizeof hint);
-  for (int i = 0, at = 0; i < built; i++)
+  for (int i = 0, at = 0; known[i]; i++) {
+    if (!strcmp(known[i], given)) return DP_OK;
+    dp_suggest_offer(&suggest, known[i]);
     at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", known[i]);
+  }
+  dp_suggest_print(&suggest, hint, sizeof hint);
   return dp_fail(EX_USAGE, "%s=%s: there is no such choice; choose one of %s%s", option, given, words, hint);
 }
 
@@ -49,14 +47,16 @@ static dp_status check_offload(const dp_options *o) {
 
 static dp_status check_fast_math(const dp_options *o) {
   static const char *const maths[] = {"tf32", "winograd", NULL};
+  const char *own = o->target->fast_math;
   if (!o->fast_math) return DP_OK;
-  DP_TRY(check_choice("--fast-math", o->fast_math, maths, 1));
+  DP_TRY(check_choice("--fast-math", o->fast_math, maths));
+  if (!own || strcmp(own, o->fast_math))
+    return dp_fail(EX_CONFIG, "--fast-math=%s is for %s, but the plan is for backend %s; %s%s", o->fast_math,
+                   strcmp(o->fast_math, "tf32") ? "the CPU" : "GPUs", o->target->name,
+                   own ? "there it is --fast-math=" : "leave it out", own ? own : "");
   if (o->precision == DP_FLOAT64)
     return dp_fail(EX_CONFIG, "--fast-math=%s is for products in float32, but --precision=fp64 has them in float64",
                    o->fast_math);
-  if (!o->target->tf32)
-    return dp_fail(EX_CONFIG, "--fast-math=%s is for GPUs: backend %s computes in float32 alone", o->fast_math,
-                   o->target->name);
   return DP_OK;
 }
 
@@ -66,10 +66,10 @@ static dp_status check_choices(const dp_compile *compile) {
   static const char *const norms[] = {"sync", "local", NULL};
   static const char *const bounds[] = {"pass", "zero", NULL};
   static const char *const schedules[] = {"1f1b", "gpipe", NULL};
-  if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes, 2));
-  if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms, 2));
-  if (o->clip_grad_at_bound) DP_TRY(check_choice("--clip-grad-at-bound", o->clip_grad_at_bound, bounds, 2));
-  if (o->pipeline_schedule) DP_TRY(check_choice("--schedule", o->pipeline_schedule, schedules, 2));
+  if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes));
+  if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms));
+  if (o->clip_grad_at_bound) DP_TRY(check_choice("--clip-grad-at-bound", o->clip_grad_at_bound, bounds));
+  if (o->pipeline_schedule) DP_TRY(check_choice("--schedule", o->pipeline_schedule, schedules));
   if (o->zero_stage && !compile->strategy->n_zero_stages) return refuse_zero_stage();
   if (o->zero_stage < 0 || o->zero_stage > compile->strategy->n_zero_stages)
     return dp_fail(EX_USAGE, "--zero-stage=%lld: it must be 1 to %d", (long long)o->zero_stage,

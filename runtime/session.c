@@ -157,6 +157,7 @@ static dp_status load(void *arg) {
   s->binding.mesh = &s->model->mesh;
   s->binding.in_rank_order = s->plan->reproducible;
   s->binding.tf32 = s->plan->tf32;
+  s->binding.winograd = s->plan->winograd;
   s->binding.roles = &s->roles;
   DP_TRY(dp_role_map_make(s->arena, s->plan, &s->model->mesh, &s->roles));
   DP_TRY(load_programs(s));

@@ -45,6 +45,7 @@ typedef struct {
   int threads;
   const char *isa;  // when kernels are chosen, the only instruction set that they may use; NULL: this machine's
   bool tf32;        // a product or convolution may round operands in float32 to TF32, ten bits of fraction
+  bool winograd;    // a convolution in float32 may be computed by Winograd's algorithm, which rounds more
 } dp_kernel_spec;
 
 // Whether it is a spec of float32 operands that may be rounded to TF32.
@@ -134,8 +135,8 @@ typedef struct dp_target {
   // Its devices have memory that is not the host's, and copies between the two pay for values of so many bytes on a
   // device (passes/recompute/offload.c). 0: there is one kind of memory.
   double offload_bytes;
-  bool tf32;     // some of its kernels heed dp_kernel_spec.tf32
-  bool uploads;  // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
+  const char *fast_math;  // which of dp_kernel_spec.tf32 and .winograd some of its kernels heed, by that name; or NULL
+  bool uploads;           // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
   // Whose kernels fold constants on the machine that compiles; NULL: its own.
   const struct dp_target *host;
 } dp_target;

@@ -131,7 +131,7 @@ static dp_status check_training(const form *f) {
   if (*o->comm_precision) DP_TRY(check_choice(f, "comm-precision", o->comm_precision, "fp32", "bf16"));
   if (o->reproducible != f->plan->reproducible)
     return refuse(f, "reproducible", o->reproducible ? "yes" : "no", f->plan->reproducible ? "yes" : "no");
-  DP_TRY(check_text(f, "fast-math", o->fast_math, f->plan->tf32 ? "tf32" : ""));
+  DP_TRY(check_text(f, "fast-math", o->fast_math, f->plan->tf32 ? "tf32" : f->plan->winograd ? "winograd" : ""));
   if (f->plan->calibration && !*o->calibration) return refuse(f, "calibration", "", "one");
   DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));
   return check_choice(f, "clip-grad-at-bound", o->clip_grad_at_bound, "pass", "zero");

@@ -330,7 +330,8 @@ static dp_status run(dp_compile *compile) {
   plan->strategy = dp_proto_string(compile->strategy->name);
   plan->precision = compile->options->precision == DP_FLOAT32 ? DP_NO_TYPE : compile->options->precision;
   plan->reproducible = compile->options->reproducible;
-  plan->tf32 = compile->options->fast_math != NULL;
+  plan->tf32 = dp_options_fast_math(compile->options, "tf32");
+  plan->winograd = dp_options_fast_math(compile->options, "winograd");
   plan->target = emit_target(&e);
   plan->calibration = dp_emit_calibration(e.arena, compile->options->calibrated);
   DP_TRY(dp_emit_learning_rate(e.arena, model->optimizer, &plan->schedule));

@@ -85,7 +85,8 @@ static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena 
   dp_kernel_spec spec = {
       .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = threads};
   spec.isa = compile->options->isa;
-  spec.tf32 = compile->options->fast_math != NULL;
+  spec.tf32 = dp_options_fast_math(compile->options, "tf32");
+  spec.winograd = dp_options_fast_math(compile->options, "winograd");
   if (node->body) {
     describe_region(arena, model, node->body, &spec);
   } else {

@@ -150,8 +150,11 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   const Dp__Instruction *in = unit->at->instruction;
   DP_TRY(find_kernel(b, node, unit));
   if (!b->last) dp_bind_values(b, node, in);
-  dp_kernel_spec here = {
-      .op = node->op, .node = node, .threads = in->threads ? (int)in->threads : 1, .tf32 = b->binding->tf32};
+  dp_kernel_spec here = {.op = node->op,
+                         .node = node,
+                         .threads = in->threads ? (int)in->threads : 1,
+                         .tf32 = b->binding->tf32,
+                         .winograd = b->binding->winograd};
   bind_operands(b, unit, &here);
   if (!b->last || !same_values(b)) b->last = keep_spec(b, &here);
   const dp_kernel_spec *spec = unit->spec = b->last;

@@ -22,7 +22,7 @@ typedef struct {
   struct dp_trace *trace;  // NULL: nothing is recorded
   dp_prepared *prepared;   // states that kernels share
   bool in_rank_order;      // sums are taken in rank order, also where a library would take them otherwise
-  bool tf32;               // as dp_kernel_spec.tf32
+  bool tf32, winograd;     // as in dp_kernel_spec
   bool check_finite;       // whether each node's numbers are looked at (runtime/exec/finite.h)
 } dp_binding;
 

@@ -57,6 +57,7 @@ class Scratch : public testing::TestWithParam<Case> {
     spec->op = node->op;
     spec->node = node;
     spec->threads = threads;
+    spec->winograd = true;
     spec->n_inputs = node->n_inputs;
     spec->n_outputs = node->n_outputs;
     std::vector<dp_placement> placements(DP_MAX_MESH);
@@ -145,7 +146,8 @@ std::vector<Case> OfUsualSizes() {
     int64_t c, m, group, kernel, image, stride;
   } const convolutions[] = {{3, 16, 1, 3, 12, 1},  {16, 33, 1, 3, 9, 1},  {21, 34, 1, 3, 8, 2},  {17, 31, 1, 1, 7, 1},
                             {50, 67, 1, 3, 5, 1},  {24, 24, 24, 3, 8, 1}, {36, 72, 12, 3, 6, 1}, {80, 26, 1, 3, 10, 1},
-                            {8, 129, 1, 1, 14, 1}, {48, 50, 2, 3, 7, 1},  {65, 65, 1, 5, 9, 2},  {18, 10, 1, 3, 16, 1}};
+                            {8, 129, 1, 1, 14, 1}, {48, 50, 2, 3, 7, 1},  {66, 131, 1, 3, 8, 1}, {65, 65, 1, 5, 9, 2},
+                            {18, 10, 1, 3, 16, 1}};
   texts.reserve(1000);
   samples.reserve(1000);
   auto text = [](std::string t) { return texts.emplace_back(std::move(t)).c_str(); };

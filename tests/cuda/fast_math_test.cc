@@ -83,9 +83,10 @@ TEST_F(FastMath, DoesNotTakeWhatWasMeasuredWithoutIt) {
 
 TEST_F(FastMath, IsRefusedWhereNothingCouldRound) {
   const std::string compile = std::string("dpc compile ") + kCnn + " --batch=16 -o " + File("plan.bin");
-  Refused(compile + " --fast-math=tf32", 78, {"--fast-math=tf32 is for GPUs: backend cpu"});
+  Refused(compile + " --fast-math=tf32", 78, {"--fast-math=tf32 is for GPUs", "backend cpu", "--fast-math=winograd"});
   Refused(compile + " --target=cuda --precision=fp64 --fast-math", 78, {"--fast-math=tf32", "--precision=fp64"});
-  Refused(compile + " --target=cuda --fast-math=winograd", 69, {"--fast-math=winograd is not implemented yet"});
+  Refused(compile + " --target=cuda --fast-math=winograd", 78,
+          {"--fast-math=winograd is for the CPU", "--fast-math=tf32"});
   Refused(compile + " --target=cuda --fast-math=tf23", 64, {"--fast-math=tf23", "did you mean 'tf32'"});
   Must(compile + " --target=cuda --precision=bf16 --fast-math=tf32 --keep-fp32=logits");
 }

@@ -127,6 +127,9 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
   dp_against_report report;
   Dp__Plan *none;
   Dp__Schedule *schedule;
+  const dp_backend_entry *entry = plan->target ? dp_backend_find(plan->target->backend) : NULL;
+  const dp_target *target = options.target ? options.target : (entry ? entry : dp_backend_default())->target;
+  dp_dpc_decide_fast_math(&options, target);
   Dp__Options *taken = NULL, *asked = dp_options_message(arena, &options);
   if (plan->options) {
     DP_TRY(check_given(arena, asked, plan->options));
@@ -135,8 +138,7 @@ dp_status dp_dpc_against_check(dp_arena *arena, const Dp__Plan *plan, const char
     options.calibration = given->options.calibration;
   }
   if (!plan->options && !options.metrics) options.metrics = DP_DPC_DECIDE_METRICS;
-  const dp_backend_entry *entry = plan->target ? dp_backend_find(plan->target->backend) : NULL;
-  if (!options.target) options.target = (entry ? entry : dp_backend_default())->target;
+  if (!options.target) options.target = target;
   DP_TRY(dp_dpc_calibration_apply(arena, given->calibration, &options));
   options.stop_after = "place";
   options.record = &taken;

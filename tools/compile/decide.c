@@ -78,8 +78,11 @@ static const struct argp_option table[] = {
     {"calibration", KEY_CALIBRATION, "FILE", 0,
      "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
-    {"fast-math", KEY_FAST_MATH, "tf32", OPTION_ARG_OPTIONAL,
-     "Let GPUs round operands of products and convolutions in float32 to TF32: ten bits of fraction for more speed", 0},
+    {"fast-math", KEY_FAST_MATH, "tf32|winograd", OPTION_ARG_OPTIONAL,
+     "Round more in float32 for more speed. tf32: GPUs may round operands of products and convolutions to TF32, ten "
+     "bits of fraction; winograd: the CPU may compute convolutions of 3 x 3 by Winograd's algorithm (default without "
+     "=: the target's)",
+     0},
     {"reproducible", KEY_REPRODUCIBLE, 0, 0,
      "Add in rank order between GPUs too, and not as NCCL does: the same bits on any number of GPUs", 0},
     {"recompute", KEY_RECOMPUTE, "none|auto|GLOB", 0,
@@ -261,7 +264,7 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       o->offload = text;
       return DP_OK;
     case KEY_FAST_MATH:
-      o->fast_math = text ? text : "tf32";
+      o->fast_math = text ? text : "";
       return DP_OK;
     case KEY_REPRODUCIBLE:
       o->reproducible = true;
@@ -310,6 +313,10 @@ static dp_status set_target(dp_dpc_decide *p, const char *text) {
                    entry->name, entry->name);
   p->options.target = entry->target;
   return DP_OK;
+}
+
+void dp_dpc_decide_fast_math(dp_options *options, const dp_target *target) {
+  if (options->fast_math && !*options->fast_math) options->fast_math = target->fast_math ? target->fast_math : "tf32";
 }
 
 static dp_status set_option(dp_dpc_decide *p, int key, char *text) {

@@ -27,6 +27,9 @@ typedef struct {
 // A child parser; the command's argp passes it the input at ARGP_KEY_INIT.
 extern const struct argp dp_dpc_decide_argp;
 
+// --fast-math without a value, which parsing leaves empty, is what the target has.
+void dp_dpc_decide_fast_math(dp_options *options, const dp_target *target);
+
 // Parses "data=2,tensor=4". EX_USAGE.
 dp_status dp_dpc_decide_mesh(dp_arena *arena, const char *text, dp_mesh *mesh) DP_MUST_USE;
 

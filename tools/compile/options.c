@@ -128,6 +128,7 @@ dp_status dp_dpc_options_parse(dp_arena *arena, int argc, char **argv, dp_dpc_op
   DP_TRY(status);
   options->compile = p.decide.options;
   if (!options->compile.target) options->compile.target = dp_backend_default()->target;
+  dp_dpc_decide_fast_math(&options->compile, options->compile.target);
   DP_TRY(dp_dpc_calibration_apply(arena, p.decide.calibration, &options->compile));
   return check_options(arena, options);
 }

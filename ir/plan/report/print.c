@@ -274,6 +274,7 @@ static void print_head(const printer *p) {
   print_text(p, "optimizer", plan->optimizer);
   if (plan->precision) fprintf(p->out, "  precision %s\n", dp_type_name((dp_dtype)plan->precision));
   if (plan->tf32) fputs("  fast math: products and convolutions may round operands in float32 to TF32\n", p->out);
+  if (plan->winograd) fputs("  fast math: convolutions in float32 may be Winograd's\n", p->out);
   if (plan->target)
     fprintf(p->out, "  target %s%s%s, at most %u thread%s an instruction\n", plan->target->backend,
             *plan->target->isa ? " " : "", plan->target->isa, plan->target->threads,

@@ -124,6 +124,12 @@ TEST(Form, OptionsHold) {
   hand.plan->options->fast_math = Text(hand, "tf32");
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
   hand.plan->tf32 = false;
+  EXPECT_NE(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)).find("fast-math"), std::string::npos);
+  hand.plan->winograd = true;
+  hand.plan->options->fast_math = Text(hand, "winograd");
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->winograd = false;
+  EXPECT_NE(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)).find("fast-math"), std::string::npos);
   hand.plan->options->fast_math = Text(hand, "");
   hand.plan->precision = DP_FLOAT64;
   hand.plan->options->precision = Text(hand, "fp64");

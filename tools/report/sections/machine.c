@@ -30,6 +30,7 @@ static void write(dp_page *page, const dp_report *r) {
     put_row(page, "instruction set", target->isa);
     put_row(page, "threads of an instruction", dp_page_number(target->threads, text));
     if (r->plan->tf32) put_row(page, "products in float32", "may round operands to TF32");
+    if (r->plan->winograd) put_row(page, "convolutions in float32", "may be Winograd's");
     if (r->plan->reproducible) put_row(page, "sums between devices", "in rank order, on any devices");
   }
   dp_page_put(page, "</table></div>\n");
