@@ -41,8 +41,9 @@ static const dp_queue_calls queues = {
     .finish = dp_cuda_queue_finish,
 };
 
-// Every program needs NVRTC, for its transfers at the least.
+// Every program needs NVRTC, for its transfers at the least. Which one is loaded depends on the driver.
 static void expect(const dp_kernel *kernel) {
+  dp_status_free(dp_cuda_driver_open());  // who needs it finds the same
   dp_cuda_nvrtc_expect();
   if (kernel->expect) kernel->expect();
 }

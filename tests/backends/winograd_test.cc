@@ -1,7 +1,7 @@
-// Winograd's convolution and its gradients against the reference kernels, on random numbers: several shapes, planes that
-// tiles do not fill, pads of each size, more tiles and channels than are multiplied at a time, no samples, one to three
-// threads. Their error is held to what docs/precision.md states. Which convolutions are computed so, and what scratch
-// smaller parts ask for.
+// Winograd's convolution and its gradients against the reference kernels, on random numbers: several shapes, planes
+// that tiles do not fill, pads of each size, more tiles and channels than are multiplied at a time, no samples, one to
+// three threads. Their error is held to what docs/precision.md states. Which convolutions are computed so, and what
+// scratch smaller parts ask for.
 #include "tests/backends/library_check.h"
 
 namespace dp_test {

@@ -148,7 +148,7 @@ class Described : public testing::Test {
     ASSERT_EQ(OpenDevice(), "");
     for (float **room : {&a_, &b_, &c_, &bias_, &y_})
       *room = static_cast<float *>(dp_cuda_allocate({false, 0}, 256, 256));
-    scratch_ = dp_cuda_allocate({false, 0}, DP_BLASLT_WORKSPACE, 256);
+    scratch_ = dp_cuda_allocate({false, 0}, dp_blaslt_workspace(0), 256);
     Write(a_, a);
     Write(b_, b);
     Write(c_, c);
@@ -160,7 +160,7 @@ class Described : public testing::Test {
   void TearDown() override {
     dp_cuda_queue_destroy(queue_);
     for (float *room : {a_, b_, c_, bias_, y_}) dp_cuda_release({false, 0}, room, 256);
-    dp_cuda_release({false, 0}, scratch_, DP_BLASLT_WORKSPACE);
+    dp_cuda_release({false, 0}, scratch_, dp_blaslt_workspace(0));
   }
   void Write(float *to, const float *from) { ASSERT_EQ(dp_cuda_upload(0, to, from, 256), DP_OK); }
   std::vector<float> Run() {

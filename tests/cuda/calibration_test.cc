@@ -110,7 +110,7 @@ TEST_F(Calibration, AnotherMachineIsRefusedWithTheCommandToRun) {
     std::vector<std::string> words;
   } cases[] = {{"DP_STANDIN_NAME", "another", {"stand-in, sm_90", "another, sm_90"}},
                {"DP_STANDIN_BLASLT", "130200", {"cuBLASLt 13.1.0", "cuBLASLt 13.2.0"}},
-               {"DP_STANDIN_CUDNN", "91003", {"cuDNN 9.10.2", "cuDNN 9.10.3"}}};
+               {"DP_STANDIN_CUDNN", "91901", {"cuDNN 9.19.0", "cuDNN 9.19.1"}}};
   for (const auto &c : cases) {
     setenv(c.setting, c.value, 1);
     std::vector<std::string> words = c.words;

@@ -90,6 +90,18 @@ TEST_F(Code, FilesAreTheUsersAlone) {
   EXPECT_EQ(Files().size(), 2u * size_t(of_80));
 }
 
+// Code of CUDA 13 is none for a driver of CUDA 12, and neither is NVRTC of CUDA 13.
+TEST_F(Code, OfANewerCudaIsLeftOut) {
+  Make("sm_90");
+  On(File("compiler") + ":" + File("gpu"));
+  setenv("DP_STANDIN_DRIVER", "12040", 1);
+  Refused(Training(2), 69,
+          {"NVRTC cannot be loaded (libnvrtc.so.12; this machine's driver is too old for newer ones)"});
+  setenv("DP_STANDIN_DRIVER", "13000", 1);
+  Must(Training(2));
+  unsetenv("DP_STANDIN_DRIVER");
+}
+
 // A GPU runs code of its major number and an older minor one, and no other.
 TEST_F(Code, OfOlderKinds) {
   Make("sm_80");

@@ -218,10 +218,10 @@ const Attention kAttentions[] = {
     {"one query", DP_BFLOAT16, 2, 1, 8, 64, 101, 8, 64, 0, 0},
 };
 
-dp_cudnn_attention SpecOf(const Attention &of, bool gradient) {
+dp_cudnn_attention SpecOf(const Attention &of, bool gradient, bool statistics) {
   dp_cudnn_attention a{};
   a.gradient = gradient;
-  a.statistics = !gradient;
+  a.statistics = statistics;
   a.dtype = of.dtype;
   a.batch = of.batch;
   a.length = of.length;
@@ -236,8 +236,8 @@ dp_cudnn_attention SpecOf(const Attention &of, bool gradient) {
   return a;
 }
 
-// Forward and backward, for an H200, or with DP_FULL for all kinds of GPU that plans run on: there is an engine, within
-// the workspace that kernels reckon with.
+// Forward, as in inference and in training, and backward, for an H200, or with DP_FULL for all kinds of GPU that plans
+// run on: there is an engine, within the workspace that kernels reckon with.
 TEST_F(CudnnOfTheToolkit, PlansAttentionForDevicesThatAreNotThere) {
   std::vector<Device> devices = {kH200};
   if (std::getenv("DP_FULL")) devices.insert(devices.end(), {kA100, kB200, kRtx5090});
@@ -245,8 +245,9 @@ TEST_F(CudnnOfTheToolkit, PlansAttentionForDevicesThatAreNotThere) {
     cudnnBackendDescriptor_t described = Make(of);
     ASSERT_NE(described, nullptr) << of.name;
     for (const Attention &attention : kAttentions)
-      for (bool gradient : {false, true}) {
-        const dp_cudnn_attention a = SpecOf(attention, gradient);
+      for (int what : {0, 1, 2}) {  // forward without statistics, with them, backward
+        const bool gradient = what == 2;
+        const dp_cudnn_attention a = SpecOf(attention, gradient, what == 1);
         dp_cudnn_plan plan{};
         bool found = false;
         dp_status status = dp_cudnn_attention_plan(calls, nullptr, described, &a, &plan, &found);
@@ -265,7 +266,7 @@ TEST_F(CudnnOfTheToolkit, PlansAttentionForDevicesThatAreNotThere) {
 
 // Parts of it: some heads, whose strides are those of all.
 TEST_F(CudnnOfTheToolkit, PlansPartsOfAttention) {
-  dp_cudnn_attention a = SpecOf(kAttentions[1], true);
+  dp_cudnn_attention a = SpecOf(kAttentions[1], true, false);
   a.groups = 2;
   a.heads = 8;
   dp_cudnn_plan plan{};

@@ -72,10 +72,11 @@ TEST(CudaHeads, FewerRowsNeedNoMoreScratch) {
   }
 }
 
+// Beside what cuBLASLt may take for itself.
 TEST(CudaHeads, ScoresOfAllRowsAreNowhere) {
   DrawnHead head(0, 1 << 20, DP_FLOAT32);
   const uint64_t scores = (uint64_t{1} << 20) * uint64_t(head.classes) * sizeof(float);
-  EXPECT_LE(Kernel()->scratch_bytes(&head.spec), scores / 2);
+  EXPECT_LE(Kernel()->scratch_bytes(&head.spec), (32 << 20) + scores / 2);
 }
 
 }  // namespace

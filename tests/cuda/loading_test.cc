@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -47,10 +48,12 @@ class Finding : public testing::Test {
     std::filesystem::create_directories(folder_ + "/" + below);
     std::filesystem::copy_file("tests/cuda/standin/libnvrtc.so.13", folder_ + "/" + below + "/" + soname);
   }
-  std::string Load(const char *call = "nvrtcCreateProgram", const char *below = "nvidia/{made,up}/lib") {
+  std::string Load(const char *call = "nvrtcCreateProgram", const char *below = "nvidia/{made,up}/lib",
+                   bool of_toolkit = false) {
     const char *const calls[] = {"nvrtcDestroyProgram", call, nullptr};
     std::fill(std::begin(table), std::end(table), nullptr);
-    dp_cuda_library library = {"Made-up", kSonames, below, calls, table, PTHREAD_MUTEX_INITIALIZER, false, nullptr};
+    dp_cuda_library library = {"Made-up", kSonames, below,     calls, table, PTHREAD_MUTEX_INITIALIZER,
+                               false,     nullptr,  of_toolkit};
     dp_status status = dp_cuda_library_load(&library);
     EXPECT_EQ(dp_status_code(status), status ? EX_UNAVAILABLE : 0);
     const std::string error = dp_status_message(status);
@@ -92,10 +95,31 @@ TEST_F(Finding, WhatLacksACallIsTooOld) {
   EXPECT_EQ(Load("nvrtcNoSuchCall"), "Made-up on this machine is too old: it lacks nvrtcNoSuchCall");
 }
 
+// A library of CUDA 8 needs a driver for CUDA 8, wherever it lies; other libraries count their versions in their own
+// way.
+TEST_F(Finding, NotNewerThanTheDriver) {
+  const auto load = [this](int driver, bool of_toolkit) {
+    dp_cuda_library_limit(driver);
+    const std::string error = Load("nvrtcCreateProgram", "nvidia/{made,up}/lib", of_toolkit);
+    dp_cuda_library_limit(INT_MAX);
+    return error;
+  };
+  Put("home/lib64", kSonames[0]);
+  EXPECT_EQ(load(8, true), "");
+  EXPECT_EQ(load(7, false), "");
+  const std::string error = load(7, true);
+  EXPECT_NE(error.find("cannot be loaded (libdp_made_up.so.7; this machine's driver is too old for newer ones)"),
+            std::string::npos)
+      << error;
+  Put("env/lib/python3.11/site-packages/nvidia/up/lib", kSonames[1]);
+  EXPECT_EQ(load(7, true), "");
+}
+
 TEST_F(Finding, ByManyThreadsAtOnce) {
   Put("home/lib64", kSonames[0]);
   const char *const calls[] = {"nvrtcCreateProgram", nullptr};
-  dp_cuda_library library = {"Made-up", kSonames, "made/up", calls, table, PTHREAD_MUTEX_INITIALIZER, false, nullptr};
+  dp_cuda_library library = {"Made-up", kSonames, "made/up", calls, table, PTHREAD_MUTEX_INITIALIZER,
+                             false,     nullptr,  false};
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
   for (int i = 0; i < 8; i++)

@@ -175,7 +175,7 @@ TEST_F(CudaMany, ChecksTheMemoryOfEach) {
   const int64_t device =
       static_cast<int64_t>(memory["persistent_bytes"] + memory["transient_bytes"] + 2 * memory["device_input_bytes"]);
   ASSERT_GT(device, 1000);
-  const int64_t reserve = 256 << 20, staging = 32 << 20;
+  const int64_t reserve = 256 << 20, several = reserve + (768 << 20), staging = 32 << 20;
   const auto fits = [&](int64_t bytes, const std::string &options) {
     setenv("DP_STANDIN_MEMORY", std::to_string(bytes).c_str(), 1);
     const Result result = Run("dprun " + File("plan.bin") + " --explain " + options);
@@ -188,17 +188,17 @@ TEST_F(CudaMany, ChecksTheMemoryOfEach) {
   EXPECT_NE(refused.find("GPU 0 (stand-in)"), std::string::npos) << refused;
   EXPECT_NE(refused.find(std::to_string(4 * device) + " bytes for 4 devices"), std::string::npos) << refused;
   EXPECT_NE(refused.find("only " + std::to_string(4 * device - 1)), std::string::npos) << refused;
-  EXPECT_EQ(fits(reserve + 4 * device - 1, "--device=cuda:0,1"), "");
-  EXPECT_EQ(fits(reserve + 2 * device + (1 << 20), "--device=cuda:0,1"), "");
-  refused = fits(reserve + 3 * device - 1, "--device=cuda:0,1 --map=0,1,1,1");
+  EXPECT_EQ(fits(several + 4 * device - 1, "--device=cuda:0,1"), "");
+  EXPECT_EQ(fits(several + 2 * device + (1 << 20), "--device=cuda:0,1"), "");
+  refused = fits(several + 3 * device - 1, "--device=cuda:0,1 --map=0,1,1,1");
   EXPECT_NE(refused.find("GPU 1 (stand-in)"), std::string::npos) << refused;
   EXPECT_NE(refused.find(std::to_string(3 * device) + " bytes for 3 devices"), std::string::npos) << refused;
-  refused = fits(reserve + device - 1, "--device=cuda:0,1,2,3");
+  refused = fits(several + device - 1, "--device=cuda:0,1,2,3");
   EXPECT_NE(refused.find(std::to_string(device) + " bytes for 1 device (up"), std::string::npos) << refused;
   setenv("DP_STANDIN_PEERS", "none", 1);
-  refused = fits(reserve + staging + 2 * device - 1, "--device=cuda:0,1");
-  EXPECT_NE(refused.find(std::to_string(reserve + staging) + " bytes kept for"), std::string::npos) << refused;
-  EXPECT_EQ(fits(reserve + staging + 2 * device + (1 << 20), "--device=cuda:0,1"), "");
+  refused = fits(several + staging + 2 * device - 1, "--device=cuda:0,1");
+  EXPECT_NE(refused.find(std::to_string(several + staging) + " bytes kept for"), std::string::npos) << refused;
+  EXPECT_EQ(fits(several + staging + 2 * device + (1 << 20), "--device=cuda:0,1"), "");
 }
 
 // Steps of every GPU are timed by its own clock.

@@ -1,5 +1,5 @@
-// Networks train with --fast-math=winograd as without it, to rounding, under every strategy that leaves planes whole and
-// for short batches. Plans show which convolutions are computed so, and the same plan gives the same bits.
+// Networks train with --fast-math=winograd as without it, to rounding, under every strategy that leaves planes whole
+// and for short batches. Plans show which convolutions are computed so, and the same plan gives the same bits.
 #include <cmath>
 #include <cstring>
 

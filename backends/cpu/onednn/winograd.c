@@ -12,7 +12,7 @@ enum { TILE = DP_WINOGRAD_TILE, PATCH = DP_WINOGRAD_PATCH, POINTS = DP_WINOGRAD_
 // Tiles and channels of y that are multiplied at a time, about; and what rows are padded by that are a power of two
 // apart and so push each other out of the cache, in floats.
 enum { TILES = 256, CHANNELS = 128, PERIOD = 256, PADDING = 16 };
-// Below, transforms take more than products save. Beyond, the square roots of sums of squares of what rounding adds grow.
+// Below, transforms take more than products save.
 enum { FEWEST_CHANNELS = 32 };
 
 // ---- which ----------------------------------------------------------------------------------------------------------
@@ -144,8 +144,8 @@ typedef struct {
   int64_t unit, last_unit, channel, last_channel;
 } share;
 
-// Where there are more tiles than channels the former are divided, so that each part makes few of the weights again; else
-// the latter, so that each makes few of the patches again.
+// Where there are more tiles than channels the former are divided, so that each part makes few of the weights again;
+// else the latter, so that each makes few of the patches again.
 static share share_of(const dp_winograd *c, const layout *l, bool sums, int part, int parts) {
   share s = {0, c->samples * in_tiles(c->y[0]), 0, c->y_channels};
   if (!sums && s.last_unit * l->columns >= c->y_channels)

@@ -1,8 +1,8 @@
 // Convolutions with kernels of 3 x 3 and stride 1 by Winograd's F(4x4, 3x3), for --fast-math=winograd: a fourth of the
 // multiplications, and rounding errors that are some ten times as large (docs/precision.md).
 //
-// The unit of work is a row of tiles of one sample: 4 rows of the result. What belongs to the products of one point lies
-// together, channels last.
+// The unit of work is a row of tiles of one sample: 4 rows of the result. What belongs to the products of one point
+// lies together, channels last.
 #ifndef DP_BACKENDS_CPU_ONEDNN_WINOGRAD_H
 #define DP_BACKENDS_CPU_ONEDNN_WINOGRAD_H
 

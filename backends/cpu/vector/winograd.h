@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-// A tile of 4 x 4 results takes a patch of 6 x 6 elements, and is made of 36 products. Rows of channels are whole vectors
-// of either instruction set.
+// A tile of 4 x 4 results takes a patch of 6 x 6 elements, and is made of 36 products. Rows of channels are whole
+// vectors of either instruction set.
 enum { DP_WINOGRAD_TILE = 4, DP_WINOGRAD_PATCH = 6, DP_WINOGRAD_POINTS = 36, DP_WINOGRAD_CHANNELS = 16 };
 
 // y = T x T' for each of `channels` channels, a multiple of DP_WINOGRAD_CHANNELS, that lie side by side. Row i and

@@ -4,8 +4,11 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PATH_BYTES = 4096 };
 
@@ -36,10 +39,21 @@ static void *open_in_wheels(const char *folder, const char *soname) {
   return library;
 }
 
+static atomic_int most = INT_MAX;
+
+void dp_cuda_library_limit(int major) { atomic_store(&most, major); }
+int dp_cuda_library_most(void) { return atomic_load(&most); }
+
+// Whether the driver is too old for it: "libnvrtc.so.13" needs one for CUDA 13.
+static bool is_too_new(const dp_cuda_library *l, const char *soname) {
+  return l->of_toolkit && atoi(strrchr(soname, '.') + 1) > dp_cuda_library_most();
+}
+
 static void *open_library(const dp_cuda_library *l) {
   const char *home = getenv("CUDA_HOME");
   void *library = NULL;
   for (int i = 0; l->sonames[i] && !library; i++) {
+    if (is_too_new(l, l->sonames[i])) continue;
     library = dlopen(l->sonames[i], RTLD_NOW | RTLD_GLOBAL);
     if (!library && home && l->folder) {
       char folder[PATH_BYTES];
@@ -59,12 +73,14 @@ static dp_status load(const dp_cuda_library *l) {
                    "this machine has no driver of NVIDIA's (%s cannot be loaded): install it, or compile the model for "
                    "--target=cpu",
                    l->sonames[0]);
+  int first = 0;
+  while (l->sonames[first + 1] && is_too_new(l, l->sonames[first])) first++;
   if (!library)
     return dp_fail(
         EX_UNAVAILABLE,
-        "%s cannot be loaded (%s): install the CUDA toolkit or the wheel that has it, and name its folder in "
+        "%s cannot be loaded (%s%s): install the CUDA toolkit or the wheel that has it, and name its folder in "
         "CUDA_HOME or LD_LIBRARY_PATH",
-        l->what, l->sonames[0]);
+        l->what, l->sonames[first], first ? "; this machine's driver is too old for newer ones" : "");
   void **to = l->table;
   for (int i = 0; l->calls[i]; i++, to++) {
     *to = dlsym(library, l->calls[i]);

@@ -20,7 +20,13 @@ typedef struct {
   pthread_mutex_t lock;        // PTHREAD_MUTEX_INITIALIZER
   bool loaded;
   const char *const *newer;  // names of calls that newer versions have; ends with NULL; NULL: none are asked for
+  bool of_toolkit;           // sonames end with the version of CUDA that they belong to
 } dp_cuda_library;
+
+// Libraries of the toolkit, and the machine code that they make, need a driver of at least their own major version.
+// None newer than this is loaded from now on; without a driver there is no limit.
+void dp_cuda_library_limit(int major);
+int dp_cuda_library_most(void);
 
 // CUDA's libraryPropertyType: what the calls ...GetProperty of its libraries are asked for.
 enum { DP_CUDA_MAJOR_VERSION, DP_CUDA_MINOR_VERSION, DP_CUDA_PATCH_LEVEL };

@@ -15,7 +15,7 @@ static dp_status prefer(const dp_blaslt *blaslt, const dp_blaslt_spec *s,
   static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-  const uint64_t workspace = DP_BLASLT_WORKSPACE;
+  const uint64_t workspace = dp_blaslt_spec_workspace(s);
   // Where the sum over k is divided, its parts are kept in the workspace and added in order, unrounded.
   const uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   DP_BLASLT_TRY(blaslt, cublasLtMatmulPreferenceInit_internal, preference, sizeof *preference);
@@ -43,8 +43,8 @@ static dp_status list(const dp_blaslt_product *p, int asked, cublasLtMatmulHeuri
   return status == CUBLAS_STATUS_NOT_SUPPORTED ? DP_OK : dp_blaslt_check(status, "cublasLtMatmulAlgoGetHeuristic");
 }
 
-static bool fits(const cublasLtMatmulHeuristicResult_t *result) {
-  return result->state == CUBLAS_STATUS_SUCCESS && result->workspaceSize <= DP_BLASLT_WORKSPACE;
+static bool fits(const dp_blaslt_spec *s, const cublasLtMatmulHeuristicResult_t *result) {
+  return result->state == CUBLAS_STATUS_SUCCESS && result->workspaceSize <= dp_blaslt_spec_workspace(s);
 }
 
 static void take(dp_blaslt_product *p, const cublasLtMatmulHeuristicResult_t *result) {
@@ -94,7 +94,7 @@ static dp_status take_first(dp_blaslt_product *p, bool *found) {
   cublasLtMatmulHeuristicResult_t result;
   int count;
   DP_TRY(list(p, 1, &result, &count));
-  *found = count > 0 && fits(&result);
+  *found = count > 0 && fits(&p->spec, &result);
   if (*found) take(p, &result);
   return DP_OK;
 }
@@ -105,7 +105,7 @@ static dp_status take_calibrated(dp_blaslt_product *p, const char *call, const c
   int count;
   DP_TRY(list(p, MOST_ALGORITHMS, results, &count));
   for (int i = 0; i < count; i++) {
-    if (!fits(&results[i])) continue;
+    if (!fits(&p->spec, &results[i])) continue;
     take(p, &results[i]);
     DP_TRY(describe_choice(p, i, text));
     *found = !strcmp(text, choice);
@@ -137,7 +137,7 @@ static dp_status take_fastest(dp_blaslt_product *p, trial *t, const char *call, 
   DP_TRY(list(p, MOST_ALGORITHMS, results, &count));
   for (int i = 0; i < count; i++) {
     double ns;
-    if (!fits(&results[i])) continue;
+    if (!fits(&p->spec, &results[i])) continue;
     take(p, &results[i]);
     dp_status failure = dp_cuda_trial_time(run, t, &ns);
     if (failure) {
@@ -165,7 +165,7 @@ static dp_status measure(dp_blaslt_product *p, const char *call, bool *found) {
   const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS] = {(more * (uint64_t)s->a_stride + (uint64_t)(s->m * s->k)) * each,
                                                   (more * (uint64_t)s->b_stride + (uint64_t)(s->k * s->n)) * each,
                                                   (uint64_t)(s->batches * s->m * s->n) * each,
-                                                  s->bias ? (uint64_t)s->n * each : 0, DP_BLASLT_WORKSPACE};
+                                                  s->bias ? (uint64_t)s->n * each : 0, dp_blaslt_spec_workspace(s)};
   dp_cuda_trial operands;
   DP_TRY(dp_cuda_trial_make(bytes, &operands));
   trial t = {.product = p,

@@ -25,6 +25,7 @@ static dp_cuda_library library = {
                 NULL},
     .table = (void **)&the_one.calls,
     .lock = PTHREAD_MUTEX_INITIALIZER,
+    .of_toolkit = true,
 };
 
 // The name of a status.

@@ -69,7 +69,7 @@ dp_status dp_blaslt_product_need(const dp_blaslt_spec *spec, dp_blaslt_product *
       EX_UNAVAILABLE,
       "cuBLASLt has no algorithm for %lld products of (%lld, %lld) by (%lld, %lld) within %d MiB of workspace",
       (long long)spec->batches, (long long)spec->m, (long long)spec->k, (long long)spec->k, (long long)spec->n,
-      DP_BLASLT_WORKSPACE >> 20);
+      (int)(dp_blaslt_spec_workspace(spec) >> 20));
 }
 
 dp_status dp_blaslt_product_enqueue(const dp_blaslt_product *product, dp_queue *queue, const dp_blaslt_data *data,

@@ -9,12 +9,16 @@
 extern "C" {
 #endif
 
-// The most workspace that an algorithm may take. Algorithms that need more are passed over.
-enum { DP_BLASLT_WORKSPACE = 4 << 20 };
+// The most workspace that an algorithm may take, for results of so many elements. Where the sum over k is divided, it
+// has parts of the results in float32: NVIDIA recommends 32 MiB on Hopper and 4 MiB elsewhere (cublasSetWorkspace).
+// Small results need no more than sixteen parts of theirs, or 4 MiB.
+static inline uint64_t dp_blaslt_workspace(int64_t elements) {
+  const uint64_t least = 4 << 20, most = 32 << 20, wanted = 16 * sizeof(float) * (uint64_t)elements;
+  return wanted < least ? least : wanted < most ? wanted : most;
+}
 // dp_kernel.scratch_bytes of kernels that multiply.
 static inline uint64_t dp_blaslt_scratch_bytes(const dp_kernel_spec *spec) {
-  (void)spec;
-  return DP_BLASLT_WORKSPACE;
+  return dp_blaslt_workspace(dp_local_count(&spec->outputs[0].local));
 }
 // Bytes: of the address of every value on a device, as far as algorithms care.
 enum { DP_BLASLT_ALIGNMENT = 16 };
@@ -30,6 +34,10 @@ typedef struct {
   bool bias;
   uint32_t alignment;  // bytes, a power of two: of a, b, c and y
 } dp_blaslt_spec;
+
+static inline uint64_t dp_blaslt_spec_workspace(const dp_blaslt_spec *spec) {
+  return dp_blaslt_workspace(spec->batches * spec->m * spec->n);
+}
 
 typedef struct {
   const dp_blaslt *blaslt;

@@ -74,7 +74,8 @@ static tensor masked_scores(builder *b, tensor q, tensor k) {
 
 // ---- forward --------------------------------------------------------------------------------------------------------
 
-// P = exp(S - most) / sum, rounded to Q's type; LSE = most + log(sum).
+// P = exp(S - most) / sum, rounded to Q's type; LSE = most + log(sum), which engines want in the graph even if nobody
+// does: then no memory holds it.
 static void add_forward(builder *b) {
   const dp_cudnn_attention *a = b->a;
   dp_cudnn_graph *g = &b->graph;
@@ -84,11 +85,9 @@ static void add_forward(builder *b) {
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_SUB, s, most, less);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_EXP, less, NULL, exponentials);
   dp_cudnn_graph_reduce(g, CUDNN_REDUCE_TENSOR_ADD, exponentials, sum);
-  if (a->statistics) {
-    tensor log = rows(b, 0);
-    dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_LOG, sum, NULL, log);
-    dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_ADD, most, log, rows(b, DP_CUDNN_LSE));
-  }
+  tensor log = rows(b, 0);
+  dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_LOG, sum, NULL, log);
+  dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_ADD, most, log, rows(b, a->statistics ? DP_CUDNN_LSE : 0));
   tensor p = dense(b, 0, dp_cudnn_data_type(a->dtype), a->length, a->keys);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_DIV, exponentials, sum, p);
   dp_cudnn_graph_product(g, p, of_keys(b, DP_CUDNN_V, a->v_size), queries(b, DP_CUDNN_Y, a->v_size));

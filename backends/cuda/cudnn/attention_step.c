@@ -127,6 +127,14 @@ static bool is_deterministic(const dp_cudnn_attention_kind *kind) {
   return !kind->gradient || dp_cuda_gpu_current()->major != 10;
 }
 
+// What NVIDIA/cudnn-frontend refuses or works around, though cuDNN has engines for it: all attention of 9.10.0 and
+// 9.10.1; up to 9.15.0, gradients for numbers of keys that are no multiples of 128; gradients of one query and one key.
+static bool is_known_wrong(const dp_cudnn_attention_kind *kind, const dp_attention *e, int version) {
+  if (version == 91000 || version == 91001) return true;
+  if (!kind->gradient) return false;
+  return (version <= 91500 && e->keys % 128) || (e->length == 1 && e->keys == 1);
+}
+
 static dp_status plan(dp_cudnn_attention_step *s, const dp_cudnn_attention_kind *kind) {
   const dp_attention *e = &s->e;
   dp_cudnn_attention *a = &s->part;
@@ -139,11 +147,17 @@ static dp_status plan(dp_cudnn_attention_step *s, const dp_cudnn_attention_kind 
   }
   const dp_cudnn_calls *calls;
   cudnnHandle_t handle;
+  int version;
+  DP_TRY(dp_cudnn_version_number(&version));
+  if (is_known_wrong(kind, e, version)) {
+    dp_cuda_choice_add("not cuDNN, which is known to be wrong here");
+    return DP_OK;
+  }
   DP_TRY(dp_cudnn_load(&calls));
   DP_TRY(dp_cudnn_open(&handle));
   DP_TRY(dp_cudnn_attention_plan(calls, handle, NULL, a, &s->plan, &s->planned));
   if (!s->planned) {
-    dp_cuda_choice_add("no engine of cuDNN's");
+    dp_cuda_choice_add("no engine of cuDNN's (those of attention need NVRTC too)");
     return DP_OK;
   }
   const long long parts = (e->batch / a->batch) * (e->groups / a->groups);

@@ -17,7 +17,7 @@ typedef struct {
 // The workspace that engines may take, for tensors of so many bytes together: those that change layouts want room for
 // all tensors and a little more, and up to a point they get it.
 static inline uint64_t dp_cudnn_workspace(uint64_t bytes) {
-  const uint64_t most = 64 << 20, wanted = bytes + (64 << 10);
+  const uint64_t most = 1 << 30, wanted = bytes + bytes / 16 + (1 << 20);
   return wanted < most ? wanted : most;
 }
 

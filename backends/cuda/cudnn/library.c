@@ -88,12 +88,19 @@ static dp_status get_property(int property, int *value) {
   return dp_cudnn_check(cudnn.cudnnGetProperty((libraryPropertyType)property, value), "cudnnGetProperty");
 }
 
-dp_status dp_cudnn_version(char *text, size_t room) {
+dp_status dp_cudnn_version_number(int *number) {
   int major, minor, patch;
   DP_TRY(dp_cuda_library_load(&library));
   DP_TRY(get_property(DP_CUDA_MAJOR_VERSION, &major));
   DP_TRY(get_property(DP_CUDA_MINOR_VERSION, &minor));
   DP_TRY(get_property(DP_CUDA_PATCH_LEVEL, &patch));
-  snprintf(text, room, "%s %d.%d.%d", library.what, major, minor, patch);
+  *number = major * 10000 + minor * 100 + patch;
+  return DP_OK;
+}
+
+dp_status dp_cudnn_version(char *text, size_t room) {
+  int number;
+  DP_TRY(dp_cudnn_version_number(&number));
+  snprintf(text, room, "%s %d.%d.%d", library.what, number / 10000, number / 100 % 100, number % 100);
   return DP_OK;
 }

@@ -28,6 +28,8 @@ dp_status dp_cudnn_execute(cudaStream_t stream, cudnnBackendDescriptor_t plan,
 
 // "cuDNN 9.10.2". Loads the library.
 dp_status dp_cudnn_version(char *text, size_t room) DP_MUST_USE;
+// The same as a number: 91002. Loads the library.
+dp_status dp_cudnn_version_number(int *number) DP_MUST_USE;
 
 // The failure of `call`, or DP_OK.
 dp_status dp_cudnn_check(cudnnStatus_t status, const char *call) DP_MUST_USE;

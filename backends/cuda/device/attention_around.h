@@ -4,9 +4,11 @@
 #define DP_BACKENDS_CUDA_DEVICE_ATTENTION_AROUND_H
 
 // A library's scores are float32. -infinity becomes DP_ATTENTION_HIDDEN; other numbers of a mask are made no lower than
-// DP_ATTENTION_LOWEST, which lies as far above as scores without a mask can be.
-#define DP_ATTENTION_HIDDEN -1e37f
-#define DP_ATTENTION_LOWEST -1e30f
+// DP_ATTENTION_LOWEST, which lies as far above as scores without a mask can be. Both are powers of two: engines
+// multiply scores by log2(e) before they take the largest from them, maybe in one rounding, and a row of nothing but
+// these is to give 0 all the same.
+#define DP_ATTENTION_HIDDEN -0x1p123f
+#define DP_ATTENTION_LOWEST -0x1p100f
 // Statistics below this are of rows that see no key.
 #define DP_ATTENTION_BLIND -1e36f
 

@@ -1,4 +1,4 @@
-// See code_folder.h. A file for each program and compute capability.
+// See code_folder.h. A file for each program, compute capability and major version of CUDA.
 #define _GNU_SOURCE
 #include "backends/cuda/gpu/code_folder.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/cuda/api/library.h"
 #include "backends/cuda/gpu/code_file.h"
 #include "backends/cuda/gpu/nvrtc.h"
 
@@ -17,9 +18,12 @@ enum { KEY_BYTES = 64 };
 #define VARIABLE "DP_CUDA_CODE"
 #define BESIDE "cuda_code"
 
-static void print_key(const char *program, int major, int minor, char key[KEY_BYTES]) {
-  snprintf(key, KEY_BYTES, "%016llx-sm_%d%d-%d.cubin", (unsigned long long)dp_hash64(program, strlen(program)), major,
-           minor, DP_CUDA_NVRTC_OPTIONS);
+// Versions of CUDA whose NVRTC there may be: code of each loads on drivers of the same and of newer ones alone.
+enum { OLDEST_CUDA = 12, NEWEST_CUDA = 13 };
+
+static void print_key(const char *program, int major, int minor, int cuda, char key[KEY_BYTES]) {
+  snprintf(key, KEY_BYTES, "%016llx-sm_%d%d-cuda%d-%d.cubin", (unsigned long long)dp_hash64(program, strlen(program)),
+           major, minor, cuda, DP_CUDA_NVRTC_OPTIONS);
 }
 
 // ---- finding --------------------------------------------------------------------------------------------------------
@@ -79,10 +83,15 @@ dp_status dp_cuda_code_folder_find(const char *program, int major, int minor, ch
   if (!path) return DP_OK;
   DP_TRY(open_folder(path, &folder));
   dp_status status = DP_OK;
-  for (int older = minor; older >= 0 && !*found && !status; older--) {
-    char key[KEY_BYTES];
-    print_key(program, major, older, key);
-    status = find_in(folder, path, key, code, bytes, found);
+  const int newest = dp_cuda_library_most() < NEWEST_CUDA ? dp_cuda_library_most() : NEWEST_CUDA;
+  // sm_87 is no older minor version, but a kind of its own (Jetson).
+  for (int older = minor; older >= 0; older--) {
+    if (major == 8 && older == 7 && minor != 7) continue;
+    for (int cuda = newest; cuda >= OLDEST_CUDA && !*found && !status; cuda--) {
+      char key[KEY_BYTES];
+      print_key(program, major, older, cuda, key);
+      status = find_in(folder, path, key, code, bytes, found);
+    }
   }
   close(folder);
   return status;
@@ -98,7 +107,9 @@ dp_status dp_cuda_code_folder_make(const char *folder) {
 dp_status dp_cuda_code_folder_put(const char *folder, const char *program, int major, int minor, const char *code,
                                   size_t bytes) {
   char key[KEY_BYTES], path[PATH_MAX];
-  print_key(program, major, minor, key);
+  int cuda, minor_cuda;
+  DP_TRY(dp_cuda_nvrtc_version(&cuda, &minor_cuda));
+  print_key(program, major, minor, cuda, key);
   const bool fits = snprintf(path, sizeof path, "%s/%s", folder, key) < (int)sizeof path;
   if (fits && dp_cuda_code_file_write(path, key, code, bytes)) return DP_OK;
   return dp_fail(EX_CANTCREAT, "%s/%s cannot be written: %s", folder, key, strerror(fits ? errno : ENAMETOOLONG));

@@ -15,10 +15,14 @@ typedef struct {
 #undef DP_CALL
 } dp_cuda_driver_calls;
 
-// Filled by dp_cuda_driver_load.
+// Filled by dp_cuda_driver_open.
 extern dp_cuda_driver_calls dp_cu;
 
-// Loads the driver, once for the process. EX_UNAVAILABLE: there is none, or it is too old.
+// Finds the driver and its version, without starting it: libraries of a newer CUDA than it is made for are then passed
+// over. EX_UNAVAILABLE: there is none, or it is too old.
+dp_status dp_cuda_driver_open(void) DP_MUST_USE;
+
+// Opens and starts the driver, once for the process. EX_UNAVAILABLE: there is none, or it is too old.
 dp_status dp_cuda_driver_load(void) DP_MUST_USE;
 
 // What a call returned, as a failure that says what was being done. CUDA_ERROR_OUT_OF_MEMORY: DP_EX_MEMORY; all others:

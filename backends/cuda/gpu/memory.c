@@ -79,7 +79,8 @@ void dp_cuda_release(dp_place place, void *memory, uint64_t bytes) {
 
 // What is not for the plan's arenas.
 static uint64_t kept_of(const dp_cuda_gpu *gpu) {
-  return DP_CUDA_RESERVE_BYTES + (dp_cuda_gpu_reaches_all(gpu) ? 0 : DP_CUDA_STAGING_BYTES);
+  return (uint64_t)DP_CUDA_RESERVE_BYTES + (dp_cuda_gpus_count() > 1 ? DP_CUDA_RESERVE_NCCL_BYTES : 0) +
+         (dp_cuda_gpu_reaches_all(gpu) ? 0 : DP_CUDA_STAGING_BYTES);
 }
 
 int dp_cuda_memory(dp_place place, uint64_t *bytes) {

@@ -9,8 +9,10 @@
 extern "C" {
 #endif
 
-// What is kept of each GPU's memory for CUDA's libraries and for machine code. Measured on no GPU yet.
-enum { DP_CUDA_RESERVE_BYTES = 256 << 20 };
+// What is kept of each GPU's memory for CUDA's libraries and for machine code, and, where there are several, for NCCL:
+// by its source a communicator of 16 channels takes up to some 190 MiB of each GPU, and a GPU is in one for each axis
+// of the mesh and for each neighbour in a pipeline. Measured on no GPU yet.
+enum { DP_CUDA_RESERVE_BYTES = 256 << 20, DP_CUDA_RESERVE_NCCL_BYTES = 768 << 20 };
 
 // Zeroed memory of a GPU. DP_EX_MEMORY: it has none left. EX_UNAVAILABLE.
 dp_status dp_cuda_gpu_allocate(const dp_cuda_gpu *gpu, uint64_t bytes, void **memory) DP_MUST_USE;

@@ -26,6 +26,7 @@ static dp_cuda_library library = {
                 NULL},
     .table = (void **)&rtc,
     .lock = PTHREAD_MUTEX_INITIALIZER,
+    .of_toolkit = true,
 };
 
 void dp_cuda_nvrtc_expect(void) {

@@ -19,6 +19,7 @@ static struct {
   bool given_up;
   int code;  // of the failure for which, and its message
   char message[MESSAGE_BYTES];
+  CUresult trouble;  // what asking has found that is neither "done" nor "not yet"
   double timeout_s;
   double looked_s;  // when it was looked last
   double moved_s;   // when something was found to have moved
@@ -29,7 +30,12 @@ void dp_cuda_set_timeout(double seconds) { watch.timeout_s = seconds; }
 double dp_cuda_timeout(void) { return watch.timeout_s; }
 void dp_cuda_watch_library_add(const dp_cuda_watch_library *library) { watch.library = library; }
 
-static bool has_occurred(CUevent event) { return dp_cu.cuEventQuery(event) == CUDA_SUCCESS; }
+// An error of earlier work is found by whatever asks next, of any GPU.
+static bool has_occurred(CUevent event) {
+  const CUresult result = dp_cu.cuEventQuery(event);
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY && !watch.trouble) watch.trouble = result;
+  return result == CUDA_SUCCESS;
+}
 
 // ---- what is under way ----------------------------------------------------------------------------------------------
 
@@ -180,6 +186,7 @@ static dp_status look(double waited_s) {
   }
   const int64_t done = count_done();
   const issued stuck = find_stuck();
+  if (watch.trouble) return give_up(dp_cuda_check(watch.trouble, "computing"));
   if (done != watch.done || !stuck.meeting || !somebody_waits()) {
     watch.moved_s = now;
     watch.done = done;

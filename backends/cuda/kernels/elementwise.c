@@ -33,7 +33,7 @@ typedef struct {
 
 // MAX_VECTOR: elements of a thread. MAX_VECTOR_PORTS: operands and results that are kept in registers for it.
 enum { MAX_VECTOR = 8, MAX_VECTOR_PORTS = 12 };
-enum { HEAD = 4, MAX_WORDS = HEAD + DP_CUDA_MAX_ELEMENTWISE * (DP_MAX_RANK + 1) + DP_MAX_RANK };
+enum { HEAD = 5, MAX_WORDS = HEAD + DP_CUDA_MAX_ELEMENTWISE * (DP_MAX_RANK + 1) + DP_MAX_RANK };
 
 struct dp_cuda_elementwise {
   const dp_cuda_function *function;

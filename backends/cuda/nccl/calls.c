@@ -205,6 +205,16 @@ static dp_status find_reduce_scatter(const exchange *x, dp_nccl_call_list *list,
   return DP_OK;
 }
 
+// A broadcast of a piece of member i to member j. Only the root gives, but all members pass memory of their own: NCCL
+// 2.27 and 2.28 decide on each rank alone, by both addresses, whether its memory is registered, and a rank that uses
+// registered memory waits for ever for a neighbour that does not.
+static bool add_broadcast(const exchange *x, dp_nccl_call_list *list, int j, int i, const piece *p) {
+  const dp_copy *copy = copy_of(x, j, i);
+  char *to = copy->target + (size_t)p->target * x->bytes;
+  const char *from = i == j ? copy->source + (size_t)p->source * x->bytes : to;
+  return add_call(list, (dp_nccl_call){DP_NCCL_BROADCAST, j, i, from, to, (size_t)p->length * x->scale});
+}
+
 // Every member gets the part of each.
 static dp_status find_all_gather(const exchange *x, dp_nccl_call_list *list) {
   const bool even = is_even(x, false);
@@ -216,10 +226,7 @@ static dp_status find_all_gather(const exchange *x, dp_nccl_call_list *list) {
         const bool added =
             even ? i != j || add_call(list, (dp_nccl_call){DP_NCCL_ALL_GATHER, i, 0, copy_of(x, i, i)->source,
                                                            copy_of(x, i, i)->target, (size_t)p->length * x->scale})
-                 : add_call(list, (dp_nccl_call){DP_NCCL_BROADCAST, j, i,
-                                                 copy_of(x, j, i)->source + (size_t)p->source * x->bytes,
-                                                 copy_of(x, j, i)->target + (size_t)p->target * x->bytes,
-                                                 (size_t)p->length * x->scale});
+                 : add_broadcast(x, list, j, i, p);
         if (!added) return no_memory();
       }
   return DP_OK;

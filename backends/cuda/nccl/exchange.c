@@ -31,8 +31,7 @@ static int count_gpus(int n, const dp_cuda_gpu *const *gpus) {
 static bool in_windows(const dp_nccl_exchange *x) {
   for (int i = 0; i < x->list.n; i++) {
     const dp_nccl_call *c = &x->list.calls[i];
-    const bool is_root = c->rank == c->other;
-    const bool gives = c->kind != DP_NCCL_RECEIVE && (c->kind != DP_NCCL_BROADCAST || is_root);
+    const bool is_root = c->rank == c->other, gives = c->kind != DP_NCCL_RECEIVE;
     const bool gets = c->kind != DP_NCCL_SEND && (c->kind != DP_NCCL_REDUCE || is_root);
     if ((gives && !dp_nccl_windows_hold(x->group, c->rank, c->from)) ||
         (gets && !dp_nccl_windows_hold(x->group, c->rank, c->to)))

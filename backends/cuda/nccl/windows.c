@@ -60,8 +60,9 @@ static dp_status register_all(dp_nccl_group *g, const dp_nccl_window *end) {
                                               &w->handles[rank], NCCL_WIN_DEFAULT);
       if (result == ncclInProgress) result = ncclSuccess;
     }
-  return dp_status_context(dp_nccl_group_end(g, result, failed),
-                           "registering memory (NCCL_WIN_ENABLE=0 in the environment goes without)");
+  return dp_status_context(
+      dp_nccl_group_end(g, result, failed),
+      "registering memory (NCCL_LOCAL_REGISTER=0 and NCCL_WIN_ENABLE=0 in the environment go without)");
 }
 
 dp_status dp_nccl_windows_open(dp_nccl_group *g) {

@@ -43,7 +43,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
 
 cudnnStatus_t cudnnGetProperty(libraryPropertyType property, int *value) {
   BEGIN();
-  return dp_standin_version("DP_STANDIN_CUDNN", 91002, (int)property, value) ? CUDNN_STATUS_SUCCESS
+  return dp_standin_version("DP_STANDIN_CUDNN", 91900, (int)property, value) ? CUDNN_STATUS_SUCCESS
                                                                              : CUDNN_STATUS_BAD_PARAM;
 }
 

@@ -210,6 +210,16 @@ const engine *standin_cudnn_graph_engine(int number) {
 
 static int64_t count_of(const graph_tensor *t) { return t->extents[0] * t->extents[1] * t->extents[2] * t->extents[3]; }
 
+// The fused engines know attention by its pattern, which has the logarithm of the sums of exponentials, needed or not
+// (measured with cuDNN 9.19).
+static bool has_logarithm(const graph *g) {
+  for (int i = 0; i < g->n_operations; i++)
+    if (g->operations[i].type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR &&
+        g->operations[i].mode == CUDNN_POINTWISE_LOG)
+      return true;
+  return false;
+}
+
 // What the fused engines ask for: addresses that are multiples of 16, and heads whose size is a multiple of 8 and at
 // most 128.
 static bool takes(const graph_tensor *t) {
@@ -236,7 +246,7 @@ int64_t standin_cudnn_graph_workspace(const graph *g) {
     if (!products++) scores = &g->tensors[o->z];
     if (!is_half(g->tensors[o->y].type)) return -1;
   }
-  if (products == 2) return 256;
+  if (products == 2) return has_logarithm(g) ? 256 : -1;
   if (products != 5) return -1;
   return scores->extents[0] * scores->extents[1] * in_tiles(scores->extents[2]) * in_tiles(scores->extents[3]) * 2 +
          of_heads + 256;

@@ -221,12 +221,14 @@ static void sweep(set *s) {
   }
 }
 
-// NCCL's documentation has it undefined what becomes of calls of which some use registered memory and others do not.
+// NCCL's documentation has it undefined what becomes of calls of which some use registered memory and others do not. In
+// a broadcast NCCL 2.28 looks at both addresses of every rank, though only the root's first one is read.
 static bool mixes(const set *s, const nccl_job *job) {
   bool in = false, out = false;
   for (int i = 0; i < job->n_calls; i++) {
     const nccl_call *c = &job->calls[i];
-    const void *const used[] = {nccl_given(c, job->n) ? c->from : NULL, nccl_got(c, job->n) ? c->to : NULL};
+    const void *const used[] = {nccl_given(c, job->n) || c->kind == NCCL_BROADCAST ? c->from : NULL,
+                                nccl_got(c, job->n) ? c->to : NULL};
     for (size_t k = 0; k < 2; k++)
       if (used[k]) *(nccl_windows_hold(s->comms[c->rank], used[k]) ? &in : &out) = true;
   }

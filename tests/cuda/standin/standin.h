@@ -49,7 +49,7 @@
 //   DP_STANDIN_CAPABILITY=N  compute capability; 90. 90,80: of each device, the last one of the rest
 //   DP_STANDIN_NAME=TEXT     the devices' name
 //   DP_STANDIN_BLASLT=N      cuBLASLt's version; 130100
-//   DP_STANDIN_CUDNN=N       cuDNN's version; 91002
+//   DP_STANDIN_CUDNN=N       cuDNN's version; 91900
 //   DP_STANDIN_NCCL=N        NCCL's version; 22809. It has memory windows whatever the version
 //   DP_STANDIN_NCCL_CALL=K   call number K of NCCL fails, not counting ncclCommGetAsyncError
 //   DP_STANDIN_NCCL_FAIL=D:N   the group call of NCCL number N (from 1) that device D takes part in fails at once;
