@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@ void dp_cli_begin(void) {
   // Open the missing ones so that reading or writing them fails, as on a closed descriptor.
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+  signal(SIGXFSZ,
+         SIG_IGN);  // writing beyond a limit of files' sizes fails, and is said and cleared up as other failures
 }
 
 // Names in messages come from files and may hold anything. Anything but printable UTF-8 is escaped, so that no terminal

@@ -89,7 +89,7 @@ static const signature optimizers[] = {
                     MOMENTUM(0.95),
                     {"nesterov", FLAG, IN(nesterov), .otherwise = 1},
                     EPS(1e-7),
-                    {"ns_steps", STEPS, IN(ns_steps), .otherwise = 5},
+                    {"ns_steps", STEPS, IN(ns_steps), .otherwise = 5, .most = 99},  // PyTorch's limit too
                     {"adjust_lr_fn", CHOICE, IN(adjust_lr), .choices = lr_adjustments, .what = "adjustment"},
                     BETA1(0.9),
                     BETA2(0.999)}},

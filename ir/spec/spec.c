@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/base/suggest.h"
@@ -27,6 +28,7 @@ typedef struct {
   size_t at;                   // offset in the loss or optimizer
   double otherwise;            // default of a NUMBER, a STEPS, a FLAG or an INDEX
   range range;                 // of a NUMBER
+  uint64_t most;               // of a STEPS; 0: any number
   unsigned only;               // the schedules it applies to; 0: all
   const char *const *choices;  // of a CHOICE; the first is the default
   const char *what;            // of a CHOICE: a word for it; of what a schedule needs: what is to be given
@@ -193,6 +195,11 @@ static dp_status take_steps(const binding *b, const parameter *p, const char *te
   double number = strtod(text, &end);
   if (*end || !(number >= 0 && number <= most) || number != floor(number))
     return expected(b, p, text, "a whole number of steps");
+  if (p->most && number > (double)p->most) {
+    char what[64];
+    snprintf(what, sizeof what, "a whole number of steps, at most %llu", (unsigned long long)p->most);
+    return expected(b, p, text, what);
+  }
   *steps = (uint64_t)number;
   return DP_OK;
 }

@@ -148,6 +148,19 @@ static dp_status choose_columns(const dp_data_file *file, columns *c) {
   return DP_OK;
 }
 
+// A line of names has no numbers in it, unless columns are asked for by name: else it may be a record that is broken.
+static dp_status check_names(const dp_data_file *file, const columns *c) {
+  const char *number = NULL, *name = NULL;
+  for (int i = 0; i < c->count && c->header && !file->part; i++)
+    *(is_decimal(c->names[i]) || is_word(c->names[i]) ? &number : &name) = c->names[i];
+  if (!number || !name) return DP_OK;
+  return dp_fail(
+      EX_DATAERR,
+      "%s: its first line has the number %.40s and '%.80s', which is none: mend it, or, if these are names, say "
+      "which columns are wanted (FILE:A,B)",
+      file->path, number, name);
+}
+
 // Before memory is taken for records of as many numbers.
 static dp_status check_columns(const dp_data_file *file, const columns *c) {
   int64_t extents[DP_MAX_RANK], count;
@@ -213,6 +226,7 @@ static dp_status read_table(lines *l, table *t) {
   while (line && !*line);
   if (!line) return dp_fail(EX_DATAERR, "%s: the file is empty", l->file->path);
   read_names(&t->columns, line);
+  DP_TRY(check_names(l->file, &t->columns));
   DP_TRY(choose_columns(l->file, &t->columns));
   DP_TRY(check_columns(l->file, &t->columns));
   const bool skip = l->file->request->skip_broken;

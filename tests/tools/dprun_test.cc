@@ -216,7 +216,7 @@ TEST_F(Dprun, AccuracyCountsLabelsNotSamples) {
 
 TEST_F(Dprun, ASignalEndsTheStepSavesAndExits75) {
   Compile(2);
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU}) {
     unlink(File("metrics").c_str());
     Start(Train("--epochs=1000000 --save=" + File("w.safetensors") + " " + eval_digits));
     for (int i = 0; i < 3000 && Read(File("metrics")).empty(); i++) usleep(10000);
@@ -232,6 +232,19 @@ TEST_F(Dprun, ASignalEndsTheStepSavesAndExits75) {
     Must("dprun " + File("plan.bin") + " --quiet --init=" + File("w.safetensors") + " " + eval_digits);
     unlink(File("w.safetensors").c_str());
   }
+}
+
+// The limit of the shell is in blocks of 512 bytes.
+TEST_F(Dprun, ALimitOfFilesSizesIsAFailureToWrite) {
+  Compile(2);
+  const Result result = Shell("ulimit -f 8; " + Train("--steps=2 --save=" + File("w.safetensors")));
+  EXPECT_EQ(result.code, 74) << result.err;
+  EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
+  EXPECT_EQ(Shell("ls " + File("w.safetensors") + "*").out, "");
+  const Result compiled = Shell("ulimit -f 4; dpc compile examples/digits_cnn.dpt --batch=8 -o " + File("other.bin"));
+  EXPECT_EQ(compiled.code, 74) << compiled.err;
+  EXPECT_NE(compiled.err.find("File too large"), std::string::npos) << compiled.err;
+  EXPECT_EQ(Shell("ls " + File("other.bin") + "*").out, "");
 }
 
 TEST_F(Dprun, ALossThatIsNotFiniteIsSaidOnce) {

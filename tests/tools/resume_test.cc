@@ -136,7 +136,7 @@ TEST_F(Resume, AnotherFolderToGoOnFrom) {
 }
 
 TEST_F(Resume, ASignalEndsTheStepAndASecondOneEverything) {
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU}) {
     unlink(File("metrics").c_str());
     const std::string folder = "run" + std::to_string(number);
     Start(Train(Save(folder) + "--epochs=1000000 " + eval_digits));

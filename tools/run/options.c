@@ -493,7 +493,7 @@ dp_status dp_dprun_options_parse(dp_arena *arena, int argc, char **argv, dp_dpru
           "    --data image=$digits/test-images-idx3-ubyte\" --run 'plan.bin --explain'\n"
           "\n"
           "A file named - is standard input or standard output, and a file that is read may be a pipe. SIGINT, "
-          "SIGTERM, SIGHUP and SIGUSR1 end training "
+          "SIGTERM, SIGHUP, SIGUSR1 and SIGXCPU end training "
           "after the current step; a second one ends it at once.\n"
           "\n"
           "Exit codes are those of <sysexits.h>: 64 usage, 65 bad plan or data, 66 input missing, 69 not available "

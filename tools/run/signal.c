@@ -7,8 +7,8 @@
 
 #include "ir/base/base.h"
 
-// Cluster schedulers send SIGUSR1 ahead of their time limit.
-static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+// Cluster schedulers send SIGUSR1 ahead of their time limit, and the system SIGXCPU at that of the processor.
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU};
 
 // How many came; any thread may take a signal. A terminal and many schedulers send a signal to all processes at once,
 // so that a child gets it twice: directly, and passed on. Hence the number that is passed on with it.

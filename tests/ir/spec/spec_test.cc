@@ -284,6 +284,7 @@ TEST(Spec, SchedulesThatDoNotGoTogetherAreRefused) {
   EXPECT_EQ(OptimizerFailure("muon(adjust_lr_fn=match)"),
             "64: --optimizer: there is no adjustment 'match'; choose one of original, match_rms_adamw, "
             "spectral_unclamped");
+  EXPECT_NE(OptimizerFailure("muon(ns_steps=100)").find("a whole number of steps, at most 99"), std::string::npos);
 }
 
 TEST(Spec, GroupsOverrideInTurn) {

@@ -120,6 +120,8 @@ TEST(Csv, WhatIsBrokenIsNamed) {
   refused(std::string("a,b\n1,2\0,3\n", 11), "zero byte");
   refused("", "empty");
   refused("a,b\n1,2\n", "no column 'c'", ":a,c");
+  refused("NA,2\n3,4\n", "the number 2 and 'NA', which is none");
+  EXPECT_EQ(ReadData(Write("n.csv", "id,2019\n3,4\n") + ":2019,id", two).numbers, (std::vector<double>{4, 3}));
   refused("a,b\n1,2\n", "chosen twice", ":a,a");
   refused("a,b\n" + std::string(2 << 20, '1'), "line 2 is longer");
   const Read skipped = ReadData(Write("s.csv", "a,b\n1,2\n3\nx,1\n5,6"), two, true);
