@@ -2,6 +2,7 @@
 #include "runtime/metrics.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio_ext.h>
@@ -18,7 +19,9 @@ enum { POLL_MS = 100 };
 static FILE *open_file(const char *path, bool go_on) {
   struct stat st;
   if (dp_file_is_standard(path)) return stdout;
-  return fopen(path, go_on && !stat(path, &st) && S_ISREG(st.st_mode) ? "r+e" : "we");
+  if (go_on && !stat(path, &st) && S_ISREG(st.st_mode)) return fopen(path, "r+e");
+  const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  return file < 0 ? NULL : fdopen(file, "w");
 }
 
 dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), bool go_on, dp_metrics *metrics) {
@@ -27,6 +30,16 @@ dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(voi
   if (path && !m.file) return dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(errno));
   *metrics = m;
   return DP_OK;
+}
+
+static bool is_regular(const dp_metrics *metrics) {
+  struct stat st;
+  return metrics->file && metrics->file != stdout && !fstat(fileno(metrics->file), &st) && S_ISREG(st.st_mode);
+}
+
+dp_status dp_metrics_begin(dp_metrics *metrics) {
+  if (!is_regular(metrics) || !ftruncate(fileno(metrics->file), 0)) return DP_OK;
+  return dp_fail(EX_IOERR, "--metrics=%s: cannot be written: %s", metrics->path, strerror(errno));
 }
 
 // Whether a line is one that this file writes, of a step or evaluation before the given number of steps.
@@ -40,8 +53,7 @@ static bool is_before(const char *line, size_t length, int64_t steps) {
 
 dp_status dp_metrics_go_on(dp_metrics *metrics, int64_t steps) {
   FILE *file = metrics->file;
-  struct stat st;
-  if (!file || fstat(fileno(file), &st) || !S_ISREG(st.st_mode) || file == stdout) return DP_OK;
+  if (!is_regular(metrics)) return DP_OK;
   char *line = NULL;
   size_t capacity = 0;
   off_t kept = 0;

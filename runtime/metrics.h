@@ -21,10 +21,12 @@ typedef struct {
 } dp_metrics;
 
 // path: NULL for none, "-" for standard output. stopped: whether the run has been told to stop; from then on, nothing
-// waits for the reader of standard output. NULL: it never is. go_on: leave the lines of an earlier run until
-// dp_metrics_go_on. EX_CANTCREAT.
+// waits for the reader of standard output. NULL: it never is. go_on: dp_metrics_go_on will read the lines of an earlier
+// run. They stay until that or dp_metrics_begin is called. EX_CANTCREAT.
 dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), bool go_on,
                           dp_metrics *metrics) DP_MUST_USE;
+// Drops the lines of an earlier run. EX_IOERR.
+dp_status dp_metrics_begin(dp_metrics *metrics) DP_MUST_USE;
 // Drops the lines from the first one on that is not of the first `steps` steps, or that cannot be read. An evaluation
 // after step `steps` is dropped too, since it is made again. EX_IOERR.
 dp_status dp_metrics_go_on(dp_metrics *metrics, int64_t steps) DP_MUST_USE;

@@ -5,8 +5,8 @@
 #include <fnmatch.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/base/suggest.h"

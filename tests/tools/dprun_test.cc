@@ -247,6 +247,21 @@ TEST_F(Dprun, ALimitOfFilesSizesIsAFailureToWrite) {
   EXPECT_EQ(Shell("ls " + File("other.bin") + "*").out, "");
 }
 
+// The metrics of an earlier run stay until there are others.
+TEST_F(Dprun, WhatIsRefusedLeavesTheMetrics) {
+  Compile(2);
+  Must(Train("--steps=3"));
+  const std::string before = Read(File("metrics"));
+  ASSERT_EQ(Losses(File("metrics")).size(), 3u);
+  for (const char *wrong :
+       {"--init=nothere.safetensors", "--save=w.safetensors --best=no_such", "--tensorboard=/proc/no"}) {
+    EXPECT_NE(Run(Train(wrong)).code, 0) << wrong;
+    EXPECT_EQ(Read(File("metrics")), before) << wrong;
+  }
+  Must(Train("--steps=2"));
+  EXPECT_EQ(Losses(File("metrics")).size(), 2u);
+}
+
 TEST_F(Dprun, ALossThatIsNotFiniteIsSaidOnce) {
   Compile(2, "--optimizer=sgd(lr=1e30)");
   Result result = Must(Train("--steps=40"));

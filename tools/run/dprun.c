@@ -178,6 +178,7 @@ static dp_status execute(void *arg) {
   open_tallies(run);
   DP_TRY(dp_dprun_watch_open(run));
   DP_TRY(dp_dprun_start(run));
+  if (!o->resume) DP_TRY(dp_metrics_begin(&run->metrics));  // whatever could be refused has been
   DP_TRY(dp_dprun_runs_add(run));
   run->progress = dp_progress_begin(o->quiet);
   dp_dprun_board_options(run->arena, &run->board, run->plan, run->argc, run->argv);
