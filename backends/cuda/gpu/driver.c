@@ -53,7 +53,7 @@ void dp_cuda_blame(CUresult cause) { blamed = cause; }
 
 dp_status dp_cuda_blamed(void) { return dp_cuda_check(blamed, "turning to the GPU"); }
 
-// Errors of which cuda.h says that the process must begin again.
+// Errors of which the driver's documentation says that the process must begin again.
 static bool loses_memory(CUresult result) {
   static const int errors[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721};
   for (size_t i = 0; i < DP_COUNT(errors); i++)
