@@ -53,9 +53,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 
 static bool written_too(const dp_range *ranges, int count, const dp_range *read) {
   for (int i = 0; i < count; i++)
-    if (ranges[i].written && ranges[i].first < read->first + read->bytes &&
-        read->first < ranges[i].first + ranges[i].bytes)
-      return true;
+    if (dp_range_conflicts(&ranges[i], read)) return true;
   return false;
 }
 

@@ -30,14 +30,10 @@ static void detector_destroy(void *arg) {
   free(w);
 }
 
-static bool conflict(const dp_range *a, const dp_range *b) {
-  return (a->written || b->written) && a->first < b->first + b->bytes && b->first < a->first + a->bytes;
-}
-
 static bool steps_conflict(const dp_range *a, int na, const dp_range *b, int nb) {
   for (int i = 0; i < na; i++)
     for (int k = 0; k < nb; k++)
-      if (conflict(&a[i], &b[k])) return true;
+      if (dp_range_conflicts(&a[i], &b[k])) return true;
   return false;
 }
 

@@ -21,6 +21,11 @@ typedef struct {
   bool written;
 } dp_range;
 
+// Whether the two have bytes in common, which one of them writes.
+static inline bool dp_range_conflicts(const dp_range *a, const dp_range *b) {
+  return (a->written || b->written) && a->first < b->first + b->bytes && b->first < a->first + a->bytes;
+}
+
 // Where memory is: on a device of the plan, or on the host, where every device reaches it.
 typedef struct {
   bool host;

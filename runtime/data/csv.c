@@ -92,6 +92,8 @@ static bool is_word(const char *text) {
   return word;
 }
 
+static bool is_number(const char *text) { return is_decimal(text) || is_word(text); }
+
 // A decimal number, nan or inf. False: it is none, or an integer beyond those that float64 holds.
 static bool parse_number(const char *text, double *number) {
   const bool decimal = is_decimal(text), word = is_word(text);
@@ -117,7 +119,7 @@ static void read_names(columns *c, const char *line) {
   if (!strncmp(copy, "\xef\xbb\xbf", 3)) copy += 3;
   for (char *at = copy; at;) {
     at = next_field(at, &field);
-    c->header |= *field && !is_decimal(field) && !is_word(field);  // a number that is missing is no name
+    c->header |= *field && !is_number(field);  // a number that is missing is no name
     DP_PUSH(c->arena, c->names, c->count, field);
   }
   for (int i = 0; !c->header && i < c->count; i++) c->names[i] = dp_printf(c->arena, "%d", i);
@@ -152,7 +154,7 @@ static dp_status choose_columns(const dp_data_file *file, columns *c) {
 static dp_status check_names(const dp_data_file *file, const columns *c) {
   const char *number = NULL, *name = NULL;
   for (int i = 0; i < c->count && c->header && !file->part; i++)
-    *(is_decimal(c->names[i]) || is_word(c->names[i]) ? &number : &name) = c->names[i];
+    *(is_number(c->names[i]) ? &number : &name) = c->names[i];
   if (!number || !name) return DP_OK;
   return dp_fail(
       EX_DATAERR,

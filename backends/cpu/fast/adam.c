@@ -1,15 +1,13 @@
 // dp.Adam of float32 by vectors. In float64, like the reference kernel, whose bits it gives.
 #include "backends/cpu/reference/adam.h"
-#include "backends/cpu/fast/table.h"
+#include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/update.h"
 #include "backends/cpu/vector/adam.h"
 
 // A table of one function, since the state is an address of data.
 static const dp_vector_adam avx2 = dp_vector_adam_avx2, avx512 = dp_vector_adam_avx512;
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &avx2, &avx512, state);
-}
+static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_isa_table(spec, &avx2, &avx512, state); }
 
 static bool match(const dp_kernel_spec *spec) {
   for (int i = 0; i < 4; i++)

@@ -1,12 +1,12 @@
 // See batch_normalization.h.
 #include "backends/cpu/fast/batch_normalization.h"
-#include "backends/cpu/fast/table.h"
+#include "backends/cpu/onednn/table.h"
 
 // Floats of a block of channels, over all samples: their statistics and their results are computed from a core's cache.
 enum { BLOCK = 1 << 16 };
 
 dp_status dp_fast_batch_normalization_prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &dp_vector_batch_normalization_avx2, &dp_vector_batch_normalization_avx512, state);
+  return dp_isa_table(spec, &dp_vector_batch_normalization_avx2, &dp_vector_batch_normalization_avx512, state);
 }
 
 dp_fast_channels dp_fast_channels_of(const dp_call *call) {

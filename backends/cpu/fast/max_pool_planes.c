@@ -1,6 +1,6 @@
 // See max_pool.h.
 #include "backends/cpu/fast/max_pool.h"
-#include "backends/cpu/fast/table.h"
+#include "backends/cpu/onednn/table.h"
 
 bool dp_fast_max_pool_match(const dp_kernel_spec *spec) {
   dp_window w;
@@ -28,5 +28,5 @@ dp_plane_window dp_fast_max_pool_window(const dp_window *w) {
 }
 
 dp_status dp_fast_max_pool_prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &dp_vector_max_pool_avx2, &dp_vector_max_pool_avx512, state);
+  return dp_isa_table(spec, &dp_vector_max_pool_avx2, &dp_vector_max_pool_avx512, state);
 }

@@ -1,7 +1,7 @@
 // See normalization.h.
 #include "backends/cpu/fast/normalization.h"
 
-#include "backends/cpu/fast/table.h"
+#include "backends/cpu/onednn/table.h"
 #include "backends/cpu/vector/normalization.h"
 
 bool dp_fast_normalization_match(const dp_kernel_spec *spec) {
@@ -16,7 +16,7 @@ bool dp_fast_normalization_match(const dp_kernel_spec *spec) {
 static const dp_vector_normalize avx2 = dp_vector_normalize_avx2, avx512 = dp_vector_normalize_avx512;
 
 dp_status dp_fast_normalization_prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &avx2, &avx512, state);
+  return dp_isa_table(spec, &avx2, &avx512, state);
 }
 
 dp_status dp_fast_normalization_run(const dp_call *call, const dp_normalization_rows *rows, const void *state) {

@@ -3,14 +3,14 @@
 
 #include "ir/ops/reduce.h"
 
-#include "backends/cpu/fast/table.h"
+#include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/reduce.h"
 #include "backends/cpu/vector/sums.h"
 
 static const dp_vector_sums avx2 = dp_vector_sums_avx2, avx512 = dp_vector_sums_avx512;
 
 dp_status dp_fast_reduce_prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &avx2, &avx512, state);
+  return dp_isa_table(spec, &avx2, &avx512, state);
 }
 
 // Marks the reduced dims. The kept ones are [*first, *end); false: they do not lie side by side.

@@ -1,14 +1,12 @@
 // Transpose of elements of four bytes: whole rows where the last dim stays last, else squares by vectors.
 #include "backends/cpu/vector/transpose.h"
 
-#include "backends/cpu/fast/table.h"
+#include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/reference.h"
 
 static const dp_vector_transpose avx2 = dp_vector_transpose_avx2, avx512 = dp_vector_transpose_avx512;
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &avx2, &avx512, state);
-}
+static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_isa_table(spec, &avx2, &avx512, state); }
 
 static bool match(const dp_kernel_spec *spec) { return dp_type_bytes(spec->inputs[0].dtype) == sizeof(float); }
 

@@ -1,10 +1,10 @@
 // See unary.h.
 #include "backends/cpu/fast/unary.h"
 
-#include "backends/cpu/fast/table.h"
+#include "backends/cpu/onednn/table.h"
 
 dp_status dp_fast_unary_prepare(const dp_kernel_spec *spec, void **state) {
-  return dp_fast_table(spec, &dp_vector_unary_avx2, &dp_vector_unary_avx512, state);
+  return dp_isa_table(spec, &dp_vector_unary_avx2, &dp_vector_unary_avx512, state);
 }
 
 dp_status dp_fast_unary_run(const dp_call *call, dp_vector_row row, float p) {

@@ -1,8 +1,8 @@
 // Tiles of attention's scores. See attention_tile.h.
 #include "backends/cpu/onednn/attention_tile.h"
 
-#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/onednn/table.h"
 #include "backends/cpu/vector/attention_rows.h"
 
 bool dp_attention_match(const dp_kernel_spec *spec, int q) {
@@ -10,9 +10,7 @@ bool dp_attention_match(const dp_kernel_spec *spec, int q) {
 }
 
 dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
-  const char *isa = dp_isa_hold_default();
-  if (!isa) return dp_fail(EX_UNAVAILABLE, "this machine has neither AVX2 nor AVX-512, which %s needs", spec->op->name);
-  *state = (void *)(uintptr_t)(strcmp(isa, "avx512") ? &dp_attention_rows_avx2 : &dp_attention_rows_avx512);
+  DP_TRY(dp_isa_table(spec, &dp_attention_rows_avx2, &dp_attention_rows_avx512, state));
   return dp_primitive_sgemm_prepare(1);
 }
 

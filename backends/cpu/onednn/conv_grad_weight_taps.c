@@ -8,8 +8,8 @@
 
 #include "backends/base/conv_extents.h"
 #include "backends/cpu/alignment.h"
-#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/window.h"
 #include "backends/cpu/vector/transpose.h"
 #include "ir/kernel/kernel.h"
@@ -71,9 +71,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 static const dp_vector_transpose avx2 = dp_vector_transpose_avx2, avx512 = dp_vector_transpose_avx512;
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const char *isa = dp_isa_hold_default();
-  if (!isa) return dp_fail(EX_UNAVAILABLE, "this machine has neither AVX2 nor AVX-512, which %s needs", spec->op->name);
-  *state = (void *)(uintptr_t)(strcmp(isa, "avx512") ? &avx2 : &avx512);
+  DP_TRY(dp_isa_table(spec, &avx2, &avx512, state));
   return dp_primitive_sgemm_prepare(spec->threads);
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "backends/cpu/alignment.h"
-#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/reference.h"
 
 enum { TILE = DP_WINOGRAD_TILE, PATCH = DP_WINOGRAD_PATCH, POINTS = DP_WINOGRAD_POINTS, TAPS = 9 };
@@ -90,14 +90,15 @@ static layout lay_out(const dp_winograd *c) {
   return l;
 }
 
+static uint64_t bytes_of(const layout *l) { return dp_align_up((uint64_t)l->floats * sizeof(float), DP_CPU_ALIGNMENT); }
+
 uint64_t dp_winograd_scratch_bytes(const dp_kernel_spec *spec, const dp_winograd *conv) {
-  const uint64_t bytes = (uint64_t)lay_out(conv).floats * sizeof(float);
-  return (uint64_t)spec->threads * dp_align_up(bytes, DP_CPU_ALIGNMENT);
+  const layout l = lay_out(conv);
+  return (uint64_t)spec->threads * bytes_of(&l);
 }
 
 static float *room_of(const layout *l, void *scratch, int part) {
-  return (float *)((char *)scratch +
-                   (uint64_t)part * dp_align_up((uint64_t)l->floats * sizeof(float), DP_CPU_ALIGNMENT));
+  return (float *)((char *)scratch + (uint64_t)part * bytes_of(l));
 }
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
@@ -283,8 +284,6 @@ static const dp_winograd_table avx2 = {&dp_vector_winograd_avx2, dp_vector_trans
                                avx512 = {&dp_vector_winograd_avx512, dp_vector_transpose_avx512};
 
 dp_status dp_winograd_prepare(const dp_kernel_spec *spec, void **state) {
-  const char *isa = dp_isa_hold_default();
-  if (!isa) return dp_fail(EX_UNAVAILABLE, "this machine has neither AVX2 nor AVX-512, which %s needs", spec->op->name);
-  *state = (void *)(uintptr_t)(strcmp(isa, "avx512") ? &avx2 : &avx512);
+  DP_TRY(dp_isa_table(spec, &avx2, &avx512, state));
   return dp_primitive_sgemm_prepare(1);
 }
