@@ -111,7 +111,11 @@ class Chain {
     std::iota(devices.begin(), devices.end(), 0);
     dp_role_devices role = {nullptr, memory.n_devices, devices.data()};
     dp_role_map roles = {1, memory.n_devices, &role, of_device.data()};
-    dp_binding binding = {&memory, &mesh, &roles, nullptr, nullptr, nullptr, nullptr, true, false, false};
+    dp_binding binding = {};
+    binding.memory = &memory;
+    binding.mesh = &mesh;
+    binding.roles = &roles;
+    binding.in_rank_order = true;
     std::vector<dp_node *> none(steps_.size());
     dp_node *const *nodes = none.data();
     dp_role_program part = {&program_, graph_, &nodes};

@@ -112,7 +112,11 @@ class Machine {
     std::iota(devices.begin(), devices.end(), 0);
     dp_role_devices role = {nullptr, dp_memory_.n_devices, devices.data()};
     dp_role_map roles = {1, dp_memory_.n_devices, &role, of_device.data()};
-    dp_binding binding = {&dp_memory_, &c_.mesh, &roles, nullptr, nullptr, nullptr, nullptr, true, false, false};
+    dp_binding binding = {};
+    binding.memory = &dp_memory_;
+    binding.mesh = &c_.mesh;
+    binding.roles = &roles;
+    binding.in_rank_order = true;
     dp_node *node = nullptr, **nodes = &node;
     dp_role_program part = {program, graph, &nodes};
     dp_bound bound = {};
