@@ -3,6 +3,16 @@
 
 #include <string.h>
 
+dp_value *dp_common_matrix(dp_value *x, bool *trans) {
+  const dp_node *node = x->producer;
+  size_t count = 0;
+  if (x->type.shape.rank != 2 || !node || strcmp(node->op->name, "Transpose") || *node->op->domain) return x;
+  const int64_t *perm = dp_node_ints(node, "perm", &count);
+  if (count && perm[0] == 0) return x;
+  *trans = !*trans;
+  return node->inputs[0];
+}
+
 void dp_common_set(dp_node *node, int result, dp_dtype dtype, const dp_shape *shape) {
   dp_value *value = dp_common_result(node, result);
   if (!value) return;

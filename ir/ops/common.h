@@ -41,6 +41,8 @@ static inline dp_value *dp_common_result(const dp_node *node, int result) {  // 
   return result < node->n_outputs ? node->outputs[result] : NULL;
 }
 // Sets the type of a result, if it was requested.
+// A matrix that x is the transpose of, and *trans is turned; else x.
+dp_value *dp_common_matrix(dp_value *x, bool *trans);
 void dp_common_set(dp_node *node, int result, dp_dtype dtype, const dp_shape *shape);
 // infer for operators whose only result has operand 0's type.
 dp_status dp_common_infer_same(dp_node *node);

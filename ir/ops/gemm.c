@@ -66,11 +66,12 @@ static dp_value *scaled(dp_builder *b, dp_value *x, double by) {
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   extents e = extents_of(node);
-  dp_value *x = node->inputs[0], *w = node->inputs[1];
+  bool trans_x = e.a, trans_w = e.b;
+  dp_value *x = dp_common_matrix(node->inputs[0], &trans_x), *w = dp_common_matrix(node->inputs[1], &trans_w);
   double alpha = dp_node_float(node, "alpha", 1), beta = dp_node_float(node, "beta", 1);
   // With Y = A B: dA = dY B', dB = A' dY, and their transposes.
-  dx[0] = e.a ? product(b, w, dy[0], e.b, true, alpha) : product(b, dy[0], w, false, !e.b, alpha);
-  dx[1] = e.b ? product(b, dy[0], x, true, e.a, alpha) : product(b, x, dy[0], !e.a, false, alpha);
+  dx[0] = e.a ? product(b, w, dy[0], trans_w, true, alpha) : product(b, dy[0], w, false, !trans_w, alpha);
+  dx[1] = e.b ? product(b, dy[0], x, true, trans_x, alpha) : product(b, x, dy[0], !trans_x, false, alpha);
   if (dp_common_operand(node, 2)) dx[2] = scaled(b, dp_build_reduce_to(b, dy[0], dp_common_shape(node, 2)), beta);
 }
 

@@ -34,9 +34,13 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
-static dp_value *gemm(dp_builder *b, dp_value *x, dp_value *y, const char *trans) {
-  dp_attr attr = dp_attr_int(trans, 1);
-  return dp_build(b, "Gemm", 2, (dp_value *[]){x, y}, 1, 1, &attr);
+static dp_value *gemm(dp_builder *b, dp_value *x, bool trans_x, dp_value *y, bool trans_y) {
+  dp_value *matrices[] = {dp_common_matrix(x, &trans_x), dp_common_matrix(y, &trans_y)};
+  dp_attr attrs[2];
+  int n_attrs = 0;
+  if (trans_x) attrs[n_attrs++] = dp_attr_int("transA", 1);
+  if (trans_y) attrs[n_attrs++] = dp_attr_int("transB", 1);
+  return dp_build(b, "Gemm", 2, matrices, 1, n_attrs, attrs);
 }
 
 static dp_value *transposed(dp_builder *b, dp_value *x) {
@@ -56,8 +60,8 @@ static bool flat_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_v
   sharding_x.dims[1] = x->dims[x->rank - 1];
   sharding_y.dims[1] = y->dims[y->rank - 1];
   dp_value *flat_x = dp_build_reshape(b, node->inputs[0], &sharding_x), *flat_dy = dp_build_reshape(b, dy, &sharding_y);
-  dx[0] = dp_build_reshape(b, gemm(b, flat_dy, node->inputs[1], "transB"), x);
-  dx[1] = gemm(b, flat_x, flat_dy, "transA");
+  dx[0] = dp_build_reshape(b, gemm(b, flat_dy, false, node->inputs[1], true), x);
+  dx[1] = gemm(b, flat_x, true, flat_dy, false);
   return true;
 }
 

@@ -1,4 +1,6 @@
 // Transpose: dim d of the result is dim perm[d] of the operand; without perm the dims are reversed.
+#include <string.h>
+
 #include "ir/ops/common.h"
 
 static dp_status permutation(const dp_node *node, int perm[DP_MAX_RANK]) {
@@ -29,6 +31,18 @@ static dp_status infer(dp_node *node) {
   return DP_OK;
 }
 
+// The transpose of a product that nothing else needs, such as the gradient of weights that an exporter transposed: the
+// operands change places. NULL: dy is none.
+static dp_value *turned_product(dp_builder *b, const dp_value *dy) {
+  const dp_node *node = dy->producer;
+  if (!node || strcmp(node->op->name, "Gemm") || *node->op->domain || dp_common_operand(node, 2)) return NULL;
+  const dp_attr attrs[] = {dp_attr_int("transA", !dp_node_int(node, "transB", 0)),
+                           dp_attr_int("transB", !dp_node_int(node, "transA", 0)),
+                           dp_attr_float("alpha", dp_node_float(node, "alpha", 1))};
+  dp_value *operands[] = {node->inputs[1], node->inputs[0]};
+  return dp_build(b, "Gemm", 2, operands, 1, attrs[2].f == 1 ? 2 : 3, attrs);
+}
+
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   int perm[DP_MAX_RANK];
   int64_t inverse[DP_MAX_RANK];
@@ -39,6 +53,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
     return;
   }
   for (int d = 0; d < rank; d++) inverse[perm[d]] = d;
+  if (rank == 2 && perm[0] == 1 && (dx[0] = turned_product(b, dy[0]))) return;
   dp_attr attr = dp_attr_ints(b->graph->arena, "perm", inverse, (size_t)rank);
   dx[0] = dp_build(b, "Transpose", 1, dy, 1, 1, &attr);
 }

@@ -3,18 +3,29 @@
 //
 // A value takes part when it depends on a trained parameter through floating-point values and the loss depends on it.
 // Nodes are visited from the last to the first, and the gradients of a value used several times are added in that
-// order, so that the sum is the same in every compilation.
+// order, so that the sum is the same in every compilation; those that are terms of shared weights (shared_weights.h)
+// come last.
 #include <string.h>
 
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
 #include "passes/train/loss_scale.h"
+#include "passes/train/shared_weights.h"
+
+// Terms of a value's gradient that are to be one product.
+typedef struct {
+  int count;
+  dp_value **values;
+} terms;
 
 typedef struct {
   dp_graph *graph;
+  int64_t batch;
   int32_t n_values;     // in the forward graph
+  int32_t *uses;        // by value: operands that it is
   bool *depends;        // by value: on a trained parameter
   dp_value **gradient;  // by value: the sum so far
+  terms *apart;         // by value: what is still to be added to it
 } differentiation;
 
 static bool trains(const dp_graph *graph, const dp_value *v) {
@@ -29,6 +40,8 @@ static void mark_dependent(differentiation *d) {
     const dp_node *node = d->graph->nodes[i];
     bool any = false;
     for (int k = 0; k < node->n_inputs; k++) any |= node->inputs[k] && d->depends[node->inputs[k]->id];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k]) d->uses[node->inputs[k]->id]++;
     for (int k = 0; k < node->n_outputs && any; k++)
       if (node->outputs[k] && dp_type_is_float(node->outputs[k]->type.dtype)) d->depends[node->outputs[k]->id] = true;
   }
@@ -48,11 +61,39 @@ static void add_gradient(differentiation *d, dp_builder *builder, const dp_value
   *sum = gradient;
 }
 
+static void take_gradient(differentiation *d, dp_builder *builder, const dp_value *of, dp_value *gradient) {
+  if (d->uses[of->id] < 2 || builder->status || !dp_shared_weights_is_term(gradient, d->batch)) {
+    add_gradient(d, builder, of, gradient);
+    return;
+  }
+  terms *t = &d->apart[of->id];
+  if (!t->values) t->values = dp_alloc_n(d->graph->arena, (size_t)d->uses[of->id], sizeof *t->values);
+  t->values[t->count++] = gradient;
+}
+
+// The gradient of a value whose uses have all been differentiated; NULL: none reaches it.
+static dp_value *gradient_of(differentiation *d, dp_builder *builder, const dp_value *of) {
+  terms *t = &d->apart[of->id];
+  while (t->count) {
+    // Those that agree with the first; the others stay.
+    dp_value **some = dp_alloc_n(d->graph->arena, (size_t)t->count, sizeof *some);
+    int n_some = 0, n_left = 0;
+    for (int i = 0; i < t->count; i++)
+      if (dp_shared_weights_agree(t->values[0], t->values[i])) some[n_some++] = t->values[i];
+    for (int i = 0; i < t->count; i++)
+      if (!dp_shared_weights_agree(some[0], t->values[i])) t->values[n_left++] = t->values[i];
+    t->count = n_left;
+    add_gradient(d, builder, of, n_some == 1 ? some[0] : dp_shared_weights_sum(builder, some, n_some));
+  }
+  return d->gradient[of->id];
+}
+
 static dp_status differentiate_node(differentiation *d, dp_node *node) {
   dp_value *dy[DP_MAX_OPERANDS] = {0}, *dx[DP_MAX_OPERANDS] = {0};
   bool reached = false, wanted = false;
+  dp_builder builder = {.graph = d->graph, .prefix = dp_printf(d->graph->arena, "%s/grad", node->name)};
   for (int k = 0; k < node->n_outputs; k++)
-    if (node->outputs[k]) reached |= (dy[k] = d->gradient[node->outputs[k]->id]) != NULL;
+    if (node->outputs[k]) reached |= (dy[k] = gradient_of(d, &builder, node->outputs[k])) != NULL;
   for (int k = 0; k < node->n_inputs; k++) wanted |= node->inputs[k] && d->depends[node->inputs[k]->id];
   if (!reached || !wanted) return DP_OK;
   if (!node->op->gradient)
@@ -60,7 +101,6 @@ static dp_status differentiate_node(differentiation *d, dp_node *node) {
         EX_DATAERR,
         "node '%s' (%s%s%s) lies between a parameter and the loss, but has no gradient; freeze what lies before it",
         node->name, node->op->domain, *node->op->domain ? "." : "", node->op->name);
-  dp_builder builder = {.graph = d->graph, .prefix = dp_printf(d->graph->arena, "%s/grad", node->name)};
   int32_t first = d->graph->n_nodes;
   node->op->gradient(&builder, node, dy, dx);
   // Annotations also apply to the gradients of the annotated node.
@@ -69,7 +109,7 @@ static dp_status differentiate_node(differentiation *d, dp_node *node) {
     d->graph->nodes[i]->stage = node->stage;
   }
   for (int k = 0; k < node->n_inputs && !builder.status; k++)
-    if (dx[k] && node->inputs[k] && d->depends[node->inputs[k]->id]) add_gradient(d, &builder, node->inputs[k], dx[k]);
+    if (dx[k] && node->inputs[k] && d->depends[node->inputs[k]->id]) take_gradient(d, &builder, node->inputs[k], dx[k]);
   return dp_status_context(builder.status, "the gradient of node '%s' (%s)", node->name, node->op->name);
 }
 
@@ -81,11 +121,14 @@ static dp_status give_gradients(const dp_compile *compile, differentiation *d) {
     const dp_value *v = graph->values[i];
     if (!trains(graph, v)) continue;
     const char *name = graph->model->variables[v->variable].name;
-    if (!d->gradient[i]) {
+    dp_builder builder = {.graph = graph, .prefix = dp_printf(graph->arena, "%s/grad", name)};
+    dp_value *gradient = gradient_of(d, &builder, v);
+    DP_TRY(dp_status_context(builder.status, "the gradient of parameter '%s'", name));
+    if (!gradient) {
       dp_pass_note(compile, "parameter '%s' is not trained: no gradient reaches it", name);
       continue;
     }
-    dp_graph_add_output(graph, dp_printf(graph->arena, DP_GRADIENT_OUTPUT "%s", name), d->gradient[i]);
+    dp_graph_add_output(graph, dp_printf(graph->arena, DP_GRADIENT_OUTPUT "%s", name), gradient);
     any = true;
   }
   return any ? DP_OK : dp_fail(EX_DATAERR, "nothing to train: the loss depends on no parameter that is not frozen");
@@ -94,7 +137,9 @@ static dp_status give_gradients(const dp_compile *compile, differentiation *d) {
 static dp_status run(dp_compile *compile) {
   dp_graph *graph = dp_pass_train(compile);
   if (!graph) return DP_OK;
-  differentiation d = {.graph = graph, .n_values = graph->n_values};
+  differentiation d = {.graph = graph, .batch = compile->model->batch, .n_values = graph->n_values};
+  d.uses = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof *d.uses);
+  d.apart = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof *d.apart);
   d.depends = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof *d.depends);
   d.gradient = dp_alloc_n(graph->arena, (size_t)d.n_values, sizeof(dp_value *));
   int32_t n_nodes = graph->n_nodes;

@@ -151,18 +151,31 @@ TEST(OneDnn, ProductsEqualReference) {
                ", alpha=0.5, beta=" + (i % 2 ? "2.0" : "1.0"),
            n, double(k) + 2});
   }
-  // Gradients of weights whose rows lie in the same sets of the cache are computed from padded copies, in blocks.
-  for (const char *operands : {"float32[N,1024], float32[N,40]", "float32[N,70], float32[N,512]",
-                               "float32[N,512], float32[N,512]", "float32[N,1024], float32[N,20], float32[20]"})
-    for (int64_t n : {1, 253}) Check({"Gemm", "", operands, "transA=1, alpha=0.5, beta=2.0", n, double(n) + 2});
-  Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 5, 4});
+  Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 5, 4}, 3);
   Check({"MatMul", "", "float32[N,3,17], float32[17,20]", "", 6, 17}, 2);
-  Check({"MatMul", "", "float32[N,1,3,4], float32[2,4,3]", "", 2, 4});
-  Check({"MatMul", "", "float32[4], float32[N,4,3]", "", 5, 4});
-  Check({"MatMul", "", "float32[N,3,4], float32[4]", "", 5, 4});
-  Check({"MatMul", "", "float32[64], float32[64]", "", 0, 64});
-  Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 0, 4});
+  Check({"MatMul", "", "float32[N,1,3,4], float32[2,4,3]", "", 2, 4}, 3);
+  Check({"MatMul", "", "float32[4], float32[N,4,3]", "", 5, 4}, 2);
+  Check({"MatMul", "", "float32[N,3,4], float32[4]", "", 5, 4}, 2);
+  Check({"MatMul", "", "float32[64], float32[64]", "", 0, 64}, 3);
+  Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 0, 4}, 2);
+  Check({"MatMul", "", "float32[4,N], float32[N,3]", "", 0, 1}, 2);
   Check({"MatMul", "", "float32[5,N], float32[N,3]", "", 0, 1});
+}
+
+// Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,
+// whole and partial blocks, and shares of each of several threads, some of which have nothing to do.
+TEST(OneDnn, ProductsOfPaddedRowsEqualReference) {
+  for (const char *operands : {"float32[N,1024], float32[N,40]", "float32[N,70], float32[N,512]",
+                               "float32[N,512], float32[N,512]", "float32[N,1024], float32[N,20], float32[20]",
+                               "float32[N,256], float32[N,7]", "float32[N,256], float32[N,768], float32[256,1]"})
+    for (int64_t n : {1, 37, 263}) Check({"Gemm", "", operands, "transA=1, alpha=0.5, beta=2.0", n, double(n) + 2}, 3);
+  for (const char *operands : {"float32[N,70], float32[70,512], float32[512]", "float32[N,300], float32[300,768]",
+                               "float32[N,300], float32[300,256], float32[N,1]"})
+    for (int64_t n : {1, 8, 61, 600}) Check({"Gemm", "", operands, "alpha=0.5, beta=2.0", n, 302}, n == 61 ? 4 : 2);
+  Check({"Gemm", "", "float32[N,512], float32[768,512], float32[768]", "transB=1", 20, 513}, 3);
+  Check({"Gemm", "", "float32[256,N], float32[40,256]", "transA=1, transB=1", 512, 257}, 2);
+  Check({"MatMul", "", "float32[N,3,260], float32[260,256]", "", 5, 260}, 3);
+  for (int64_t n : {1, 2, 7}) Check({"MatMul", "", "float32[N,9,260], float32[N,260,512]", "", n, 260}, 3);
 }
 
 TEST(OneDnn, PoolingEqualsReference) {
@@ -240,6 +253,9 @@ TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
        3000},
       {"AveragePool", "", "float32[N,5,9,9]", "kernel_shape=[2,2], strides=[2,2]", 37, 4},
       {"Gemm", "", "float32[N,512], float32[N,512]", "transA=1", 37, 37},
+      {"Gemm", "", "float32[N,20], float32[20,512]", "", 37, 20},
+      {"MatMul", "", "float32[N,20], float32[20,512]", "", 37, 20},
+      {"MatMul", "", "float32[N,8,5], float32[N,5,256]", "", 37, 5},
   };
   for (Problem p : problems)
     for (int threads : {1, 2}) {

@@ -1,11 +1,27 @@
 // MatMul by oneDNN's sgemm: one product when the right operand has rank 2 or less, else one for each matrix.
-#include <string.h>
-
 #include "backends/base/mat_mul_extents.h"
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/onednn/sgemm.h"
+#include "backends/cpu/reference/reference.h"
 
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT32; }
+
+static dp_mat_mul extents_of(const dp_kernel_spec *spec) {
+  dp_mat_mul e = dp_mat_mul_extents(&spec->inputs[0].local, &spec->inputs[1].local);
+  if (spec->inputs[1].local.rank <= 2) {  // the rows of all left matrices are contiguous
+    e.m *= e.batches;
+    e.batches = 1;
+    e.rank = 0;
+  }
+  return e;
+}
+
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  const dp_mat_mul e = extents_of(spec);
+  const dp_sgemm one = {false, false, e.m, e.n, e.k};
+  return e.batches ? (uint64_t)spec->threads * dp_sgemm_bytes(&one) : 0;
+}
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   dp_isa_hold_default();
@@ -13,25 +29,22 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return dp_primitive_sgemm_prepare(spec->threads);
 }
 
+// Parts divide the products, or each of them if there are fewer.
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)state, (void)scratch, (void)part, (void)parts;
-  dp_mat_mul e = dp_mat_mul_extents(&spec->inputs[0].local, &spec->inputs[1].local);
-  if (spec->inputs[1].local.rank <= 2) {  // the rows of all left matrices are contiguous
-    e.m *= e.batches;
-    e.batches = 1;
-    e.rank = 0;
-  }
-  float *y = out[0];
-  int64_t count = e.batches * e.m * e.n;
-  if (count && e.k == 0) memset(y, 0, (size_t)count * sizeof *y);
-  if (count == 0 || e.k == 0) return DP_OK;
-  for (int64_t batch = 0; batch < e.batches; batch++) {
+  (void)state;
+  const dp_mat_mul e = extents_of(spec);
+  const dp_sgemm one = {false, false, e.m, e.n, e.k};
+  const bool whole = e.batches >= parts;
+  const dp_sgemm_share share = dp_sgemm_share_of(&one, whole ? 0 : part, whole ? 1 : parts);
+  void *room = (char *)scratch + (uint64_t)part * dp_sgemm_bytes(&one);
+  int64_t batch = 0, end = e.batches;
+  if (whole) dp_part_range(e.batches, part, parts, &batch, &end);
+  for (; batch < end; batch++) {
     int64_t a_at, b_at;
     dp_mat_mul_offsets(&e, batch, &a_at, &b_at);
     const float *a = (const float *)in[0] + a_at, *b = (const float *)in[1] + b_at;
-    DP_TRY(dp_primitive_sgemm(false, false, e.m, e.n, e.k, 1, a, e.k, b, e.n, 0, y + batch * e.m * e.n, e.n,
-                              spec->threads));
+    DP_TRY(dp_sgemm_run(&one, &share, 1, a, b, 0, (float *)out[0] + batch * e.m * e.n, room, spec->threads / parts));
   }
   return DP_OK;
 }
@@ -43,8 +56,9 @@ const dp_kernel dp_kernel_onednn_MatMul = {
     .priority = 10,
     .library = true,
     .match = match,
+    .scratch_bytes = scratch_bytes,
     .prepare = prepare,
-    .own_threads = true,
+    .parts = true,
     .isa = true,
     .run = run,
 };

@@ -38,6 +38,60 @@ void CheckGradients(const Network &network) {
 TEST(Autodiff, GradientsOfACnnAreThoseOfDifferences) { CheckGradients(Cnn()); }
 TEST(Autodiff, GradientsOfSharedWeightsAreThoseOfDifferences) { CheckGradients(Shared()); }
 
+// Weights that ten products of N rows use, one of them transposed, and one of one row; others that three use after a
+// Transpose, which an exporter left there.
+Network Recurrent() {
+  std::string text = R"dpt(model recurrent {
+  loss "mse(y,target)"
+  parameter in: float32[4,24] = zeros
+  parameter w: float32[24,24] = zeros
+  parameter v: float32[32,24] = zeros
+  parameter out: float32[32,4] = zeros
+  input x: float32[N,4]
+  h0 = MatMul(x, in)
+  turned = Transpose(v) {perm=[1,0]}
+)dpt";
+  for (int i = 0; i < 9; i++) {
+    const std::string h = "h" + std::to_string(i), p = "p" + std::to_string(i);
+    text += "  " + p + " = MatMul(" + h + ", w)\n  h" + std::to_string(i + 1) + " = Tanh(" + p + ")\n";
+  }
+  text += R"dpt(  q = Gemm(h9, w) {transB=1}
+  mean = ReduceMean(q) {axes=[0], keepdims=1}
+  row = MatMul(mean, w)
+  s = Add(q, row)
+  a = MatMul(s, turned)
+  b = MatMul(h9, turned)
+  c = Gemm(h4, turned)
+  ab = Mul(a, b)
+  abc = Add(ab, c)
+  t = Tanh(abc)
+  y = MatMul(t, out)
+  output y
+})dpt";
+  return {text, {{"in", 1}, {"w", 2}, {"v", 3}, {"out", 4}}, false};
+}
+
+int CountProducts(const dp_graph *graph, bool trans_a) {
+  int count = 0;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    count +=
+        std::string(graph->nodes[i]->op->name) == "Gemm" && (dp_node_int(graph->nodes[i], "transA", 0) != 0) == trans_a;
+  return count;
+}
+
+TEST(Autodiff, GradientsOfRecurrentWeightsAreThoseOfDifferences) { CheckGradients(Recurrent()); }
+
+TEST(Autodiff, RowsOfSharedWeightsAreOneProduct) {
+  Compiled compiled(Recurrent(), "options..autodiff fold cse dce", "sgd()");
+  ASSERT_EQ(compiled.error, "");
+  const dp_graph *train = compiled.Graph("train");
+  // One for each parameter, and one for the row; no matrix is transposed on the way back.
+  EXPECT_EQ(CountProducts(train, true), 5);
+  int transposes = 0;
+  for (int32_t i = 0; i < train->n_nodes; i++) transposes += std::string(train->nodes[i]->op->name) == "Transpose";
+  EXPECT_EQ(transposes, 1);
+}
+
 // ---- training -------------------------------------------------------------------------------------------------------
 
 struct Reference {
