@@ -1,5 +1,6 @@
 // Writes a model's graph as an ONNX file. What ONNX cannot express (the loss, the optimizer, which tensors are frozen)
 // becomes metadata, from which the reader restores it. See onnx.h.
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,21 +72,21 @@ static dp_tensor *make_values(dp_arena *arena, const dp_variable *p) {
   return t;
 }
 
-static void add_metadata(dp_onnx_writer *w, Dp__Onnx__Tensor *tensor, const char *key, const char *value) {
-  Dp__Onnx__StringStringEntry *entry = dp_onnx_export_entry(w->arena, key, value);
-  DP_PUSH(w->arena, tensor->metadata_props, tensor->n_metadata_props, entry);
+static void add_metadata(dp_arena *arena, Dp__Onnx__Tensor *tensor, const char *key, const char *value) {
+  Dp__Onnx__StringStringEntry *entry = dp_onnx_export_entry(arena, key, value);
+  DP_PUSH(arena, tensor->metadata_props, tensor->n_metadata_props, entry);
 }
 
 static void write_variable(dp_onnx_writer *w, const dp_variable *p) {
   static const char *const kinds[] = {"parameter", "buffer", "state", "stored"};
   const dp_tensor *t = p->init.kind == DP_INIT_TENSOR ? p->init.tensor : make_values(w->arena, p);
   Dp__Onnx__Tensor *m = dp_onnx_export_tensor(w->arena, p->name, t);
-  if (p->kind != DP_PARAMETER) add_metadata(w, m, "dp.kind", kinds[p->kind]);
-  if (p->frozen) add_metadata(w, m, "dp.frozen", "1");
+  if (p->kind != DP_PARAMETER) add_metadata(w->arena, m, "dp.kind", kinds[p->kind]);
+  if (p->frozen) add_metadata(w->arena, m, "dp.frozen", "1");
   for (int i = 0; i < p->n_constraints; i++) {
     char text[64];
     dp_placement_print(p->constraints[i].placement, text, sizeof text);
-    add_metadata(w, m, dp_printf(w->arena, "dp.shard.%s", p->constraints[i].axis), dp_strdup(w->arena, text));
+    add_metadata(w->arena, m, dp_printf(w->arena, "dp.shard.%s", p->constraints[i].axis), dp_strdup(w->arena, text));
   }
   dp_onnx_export_initializer(w, m);
 }
@@ -238,6 +239,8 @@ static dp_status write_outside(dp_arena *arena, Dp__Onnx__Graph *graph, const ch
         dp_onnx_export_entry(arena, "offset", decimal(arena, offset)),
         dp_onnx_export_entry(arena, "length", decimal(arena, t->raw_data.len)),
     };
+    // Both files cannot be replaced at once: the reader must know an older model's data from this one's.
+    add_metadata(arena, t, "dp.xxh3", dp_printf(arena, "%016" PRIx64, dp_hash64(t->raw_data.data, t->raw_data.len)));
     t->n_external_data = DP_COUNT(entries);
     t->external_data = dp_memdup(arena, entries, sizeof entries);
     t->has_data_location = true;

@@ -5,12 +5,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "frontends/onnx/onnx_reader.h"
+#include "frontends/onnx/onnx_signature.h"
 
 typedef struct {
   const char *location;
@@ -177,6 +179,17 @@ static dp_status read_file(dp_onnx_reader *reader, const range *r, size_t bytes,
   return status;
 }
 
+// Data that our writer put outside is that of the model, not of one that was exported to the same name before or after.
+static dp_status check_hash(dp_arena *arena, const Dp__Onnx__Tensor *message, const char *location, const void *data,
+                            size_t bytes) {
+  const char *hash = dp_onnx_signature_find(message->n_metadata_props, message->metadata_props, "dp.xxh3");
+  if (!hash || !strcmp(hash, dp_printf(arena, "%016" PRIx64, dp_hash64(data, bytes)))) return DP_OK;
+  return dp_fail(EX_DATAERR,
+                 "external data '%s': it is not what was exported with this model, perhaps because an export was "
+                 "interrupted: export the model again",
+                 location);
+}
+
 dp_status dp_onnx_external_read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *message, size_t bytes,
                                 const void **data) {
   range r;
@@ -196,5 +209,5 @@ dp_status dp_onnx_external_read(dp_onnx_reader *reader, const Dp__Onnx__Tensor *
     DP_PUSH(reader->arena, f->data, f->n_ranges, (const void *)read);
   }
   *data = f->data[i];
-  return DP_OK;
+  return check_hash(reader->arena, message, r.location, *data, bytes);
 }

@@ -136,10 +136,14 @@ TEST(OnnxExportTest, FirstValuesByRuleAreDrawn) {
   ASSERT_NE(at, std::string::npos) << again;
 }
 
+std::string Repeated(const std::string &text, int times) {
+  std::string all;
+  for (int i = 0; i < times; i++) all += text;
+  return all;
+}
+
 TEST(OnnxExportTest, LargeTensorsGoIntoTheirOwnFile) {
-  std::string numbers = "[";
-  for (int i = 0; i < (1 << 19) + 1; i++) numbers += i ? ",1.5" : "2.5";
-  std::string text = "model m {\n  parameter w: float32[524289] = tensor " + numbers +
+  std::string text = "model m {\n  parameter w: float32[524289] = tensor [2.5" + Repeated(",1.5", 1 << 19) +
                      "]\n  parameter b: float32[1] = tensor [3]\n"
                      "  input x: float32[N,524289]\n  y = Mul(x, w)\n  z = Add(y, b)\n  output z\n}\n";
   std::string whole = Again(text, "whole.onnx"), parts = Again(text, "parts.onnx", true);
@@ -149,6 +153,28 @@ TEST(OnnxExportTest, LargeTensorsGoIntoTheirOwnFile) {
   ASSERT_EQ(stat(Path("parts.onnx.data").c_str(), &file), 0);
   EXPECT_EQ(file.st_size, 524289 * 4);
   EXPECT_LT(dp_test::ReadText(Path("parts.onnx")).size(), 4096u);
+}
+
+// An export that was interrupted between its two files.
+TEST(OnnxExportTest, DataOfAnotherExportIsRefused) {
+  const auto model = [](const std::string &first) {
+    return "model m {\n  parameter w: float32[524289] = tensor [" + first + Repeated(",1.5", 1 << 19) +
+           "]\n  input x: float32[N,524289]\n  y = Mul(x, w)\n  output y\n}\n";
+  };
+  const std::string first = Again(model("1.5"), "twice.onnx", true), old = dp_test::ReadText(Path("twice.onnx"));
+  const std::string second = Again(model("2.5"), "twice.onnx", true);
+  EXPECT_NE(first, second);
+  std::ofstream(Path("twice.onnx"), std::ios::binary) << old;
+  Arena arena;
+  dp_model *read = nullptr;
+  dp_status status = dp_onnx_import(arena, Path("twice.onnx").c_str(), &read);
+  EXPECT_EQ(dp_status_code(status), EX_DATAERR);
+  EXPECT_NE(std::string(dp_status_message(status))
+                .find("tensor 'w': external data 'twice.onnx.data': it is not what was "
+                      "exported with this model"),
+            std::string::npos)
+      << dp_status_message(status);
+  dp_status_free(status);
 }
 
 TEST(OnnxExportTest, WhereNothingCanBeWritten) {
