@@ -4,7 +4,7 @@
 // they only pace. Those that keep steps apart from a library's scratch alone show only if the library uses that much,
 // and are left out. The checker refuses a plan without a needed wait; of the others it refuses some.
 //
-// The usual run removes one needed wait in several; DP_FULL removes all.
+// One needed wait in 31 is removed; with DP_FULL one in five, since some take a thousand orders to be noticed.
 #include <cstdlib>
 #include <cstring>
 
@@ -220,7 +220,7 @@ TEST_P(CudaWaits, AreNeededImpliedOrPace) {
   const Outcome whole = Train(plan, 0);
   ASSERT_EQ(whole.failure, "");
   for (uint64_t seed = 1; seed <= 8; seed++) ASSERT_TRUE(Train(plan, seed) == whole) << "seed " << seed;
-  const int stride = getenv("DP_FULL") ? 1 : 31;
+  const int stride = getenv("DP_FULL") ? 5 : 31;
   int counts[4] = {}, tried = 0, noticed = 0, latest = 0;
   for (size_t p = 0; p < plan->roles[0]->n_programs; p++) {
     if (!strcmp(plan->roles[0]->programs[p]->name, "infer")) continue;
