@@ -261,9 +261,15 @@ dp_status dp_file_sync_folder_of(const char *path) {
   return dp_file_sync_folder(dirname(strcpy(copy, path)));
 }
 
+dp_status dp_file_writer_settle(dp_file_writer *writer) {
+  DP_TRY(flush(writer));
+  if (!writer->temporary || !sync_file(writer->fd)) return DP_OK;
+  return dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
+}
+
 dp_status dp_file_writer_commit(dp_file_writer *writer) {
-  dp_status status = flush(writer);
-  if (!status && writer->temporary && (sync_file(writer->fd) || rename(writer->temporary, writer->path)))
+  dp_status status = dp_file_writer_settle(writer);
+  if (!status && writer->temporary && rename(writer->temporary, writer->path))
     status = dp_fail(EX_IOERR, "%s: cannot be written: %s", writer->path, strerror(errno));
   if (status) {
     dp_file_writer_abandon(writer);

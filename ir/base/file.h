@@ -62,6 +62,9 @@ dp_status dp_file_writer_open(const char *path, dp_file_writer *writer) DP_MUST_
 void dp_file_writer_bypass_cache(dp_file_writer *writer);
 // After a failure (EX_IOERR) only abandon may follow.
 dp_status dp_file_writer_write(dp_file_writer *writer, const void *data, size_t bytes) DP_MUST_USE;
+// Flushes and syncs what was written, so that of several files none is replaced if one has no room. Nothing may be
+// written after it. On failure the writer stays open.
+dp_status dp_file_writer_settle(dp_file_writer *writer) DP_MUST_USE;
 // Flushes, syncs, renames, syncs the directory. The writer is closed whatever the result; on failure the target is
 // untouched, unless it was the last sync that failed.
 dp_status dp_file_writer_commit(dp_file_writer *writer) DP_MUST_USE;

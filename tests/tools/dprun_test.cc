@@ -247,6 +247,25 @@ TEST_F(Dprun, ALimitOfFilesSizesIsAFailureToWrite) {
   EXPECT_EQ(Shell("ls " + File("other.bin") + "*").out, "");
 }
 
+// Predictions of several outputs replace what is there together or not at all.
+TEST_F(Dprun, OutputsAreReplacedTogether) {
+  const std::string model =
+      "model m {\n  input x: float32[N,64]\n  y = ReduceSum(x) {axes=[1]}\n  z = Relu(x)\n"
+      "  output y\n  output z\n}\n";
+  Must("dpc compile " + Write("two.dpt", model) + " --mode=infer --batch=8 -o " + File("two.bin"));
+  const std::string infer = "dprun " + File("two.bin") + " --quiet --infer --data x=" +
+                            Write("x.npy", Npy({32, 64}, std::vector<double>(32 * 64, 1))) +
+                            " --output y=" + Write("y.npy", "old") + " --output z=" + Write("z.npy", "old");
+  const Result result = Shell("ulimit -f 4; " + infer);
+  EXPECT_EQ(result.code, 74) << result.err;
+  EXPECT_NE(result.err.find("z.npy"), std::string::npos) << result.err;
+  EXPECT_EQ(Read(File("y.npy")), "old");
+  EXPECT_EQ(Read(File("z.npy")), "old");
+  EXPECT_EQ(Shell("ls " + File("y.npy") + "?* " + File("z.npy") + "?*").out, "");
+  Must(infer);
+  EXPECT_EQ(ReadNpy(File("y.npy")).numbers.size(), 32u);
+}
+
 // The metrics of an earlier run stay until there are others.
 TEST_F(Dprun, WhatIsRefusedLeavesTheMetrics) {
   Compile(2);

@@ -141,6 +141,10 @@ dp_status dp_dprun_output_commit(dp_dprun_outputs *outputs) {
   for (int i = 0; i < outputs->count; i++) {
     dp_dprun_output *o = &outputs->outputs[i];
     if (o->axis < 0) DP_TRY(dp_npy_writer_write(&o->file, o->buffer, o->elements));
+    DP_TRY(dp_file_writer_settle(&o->file.file));
+  }
+  for (int i = 0; i < outputs->count; i++) {
+    dp_dprun_output *o = &outputs->outputs[i];
     o->open = false;
     DP_TRY(dp_npy_writer_commit(&o->file));
   }
