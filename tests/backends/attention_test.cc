@@ -73,6 +73,14 @@ Edit MaskKeys(size_t operand, int64_t rows, int64_t keys, int64_t end, double hi
   };
 }
 
+// Row i sees keys up to i + `ahead`, as in a causal mask; the first ones may see none.
+Edit MaskLater(size_t operand, int64_t rows, int64_t keys, int64_t ahead) {
+  return [=](std::vector<Tensor> *in) {
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t key = 0; key < keys; key++) in->at(operand).Set(row * keys + key, key <= row + ahead);
+  };
+}
+
 TEST(Attention, ForwardEqualsReference) {
   const double kInf = std::numeric_limits<double>::infinity();
   const std::string large = "float32[N,150,4,5], float32[N,600,2,5], float32[N,600,2,3]";
@@ -88,7 +96,14 @@ TEST(Attention, ForwardEqualsReference) {
   ExpectEqual({kForward, large + ", float32[150,600]", "masked_rows=\"zero_if_nan\"", 1},
               MaskKeys(3, 150, 600, 300, -kInf, 0));
   ExpectEqual({kForward, large + ", bool[150,600]", "masked=-1e9", 1}, MaskKeys(3, 150, 600, 300, 0, 1));
+  // Keys that a block's rows do not see are left out, unless they have a share in rows all the same.
+  for (const char *attrs : {"", "masked=-1e9", "masked=-3.0", "masked_rows=\"zero\""})
+    for (int64_t ahead : {0, 449, -7, -200, 600})
+      ExpectEqual({kForward, large + ", bool[150,600]", attrs, 1}, MaskLater(3, 150, 600, ahead));
+  ExpectEqual({kForward, large + ", bool[150,1]", "masked=-1e9", 1}, MaskLater(3, 150, 1, -70));
   ExpectEqual({kForward, large + ", , int64[], int64[]", "ratio=0.3, key=77", 2});
+  ExpectEqual({kForward, large + ", bool[150,600], int64[], int64[]", "ratio=0.3, key=77", 2},
+              MaskLater(3, 150, 600, 9));
   ExpectEqual({kForward, "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1]", "", 3});
   ExpectEqual({kForward, "float32[2,N,6,3], float32[2,N,1,3], float32[2,N,1,2], float32[6,1,N]", "", 129});
 }
@@ -109,7 +124,18 @@ TEST(Attention, GradientEqualsReference) {
     for (int64_t head = 0; head < 4; head++)
       in->at(5).Set(head * 150 + 75, -std::numeric_limits<double>::infinity());  // of the row that sees nothing
   });
+  for (const char *attrs : {", masked=-1e9", ", masked=-3.0", ""})
+    for (int64_t ahead : {0, 149, 300})
+      ExpectEqual({kGrad, large + ", bool[150,300]", scale(attrs), 2}, MaskLater(6, 150, 300, ahead));
+  ExpectEqual({kGrad, large + ", bool[150,300]", scale(", masked=-1e9"), 1}, MaskLater(6, 150, 300, -7));
+  ExpectEqual({kGrad, large + ", bool[150,300]", scale(", masked_rows=\"zero\""), 1}, [](std::vector<Tensor> *in) {
+    MaskLater(6, 150, 300, -70)(in);
+    for (int64_t row = 0; row < 4 * 150; row++)  // those that see nothing
+      if (row % 150 < 70) in->at(5).Set(row, -std::numeric_limits<double>::infinity());
+  });
   ExpectEqual({kGrad, large + ", , int64[], int64[]", scale(", ratio=0.3, key=77"), 2});
+  ExpectEqual({kGrad, large + ", bool[150,300], int64[], int64[]", scale(", ratio=0.3, key=77"), 2},
+              MaskLater(6, 150, 300, 9));
   ExpectEqual({kGrad,
                "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], "
                "float32[N,1,1]",

@@ -24,7 +24,11 @@ static void add_mask(const dp_attention *a, const float *mask, int64_t keys, flo
 
 static void replace_masked(const dp_attention *a, const bool *mask, int64_t keys, float *s) {
   const float masked = (float)a->masked;
-  for (int64_t j = 0; j < keys; j++) s[j] = mask[j * a->mask_stride[3]] ? s[j] : masked;
+  const int64_t stride = a->mask_stride[3];
+  if (stride == 1)
+    for (int64_t j = 0; j < keys; j++) s[j] = mask[j] ? s[j] : masked;
+  else
+    for (int64_t j = 0; j < keys; j++) s[j] = mask[j * stride] ? s[j] : masked;
 }
 
 static int64_t mask_at(const dp_attention *a, const dp_attention_tile *t, int64_t row) {
@@ -49,6 +53,26 @@ dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_til
 bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *t, const void *mask, int64_t row,
                              int64_t key) {
   return a->mask == DP_BOOL && !((const bool *)mask)[mask_at(a, t, row) + key * a->mask_stride[3]];
+}
+
+int64_t dp_attention_tile_seen(const dp_attention *a, const dp_attention_tile *t, const void *mask) {
+  const dp_attention_tile whole = {t->batch, t->head, t->group, t->row, 0, t->rows, a->keys};
+  int64_t seen = 0;
+  if (a->mask != DP_BOOL) return a->keys;
+  // The last row of a causal mask sees most.
+  for (int64_t i = t->rows - 1; i >= 0; i--) {
+    int64_t key = a->keys;
+    while (key > seen && dp_attention_tile_hides(a, &whole, mask, i, key - 1)) key--;
+    seen = key;
+  }
+  return seen;
+}
+
+bool dp_attention_tile_ends(const dp_attention *a, const dp_attention_tile *t, const float *most) {
+  static const float least = -88;  // whose exponential is 0 (vector/exp.h)
+  for (int64_t i = 0; i < t->rows; i++)
+    if (!((float)a->masked - most[i] < least)) return false;
+  return true;
 }
 
 void dp_attention_tile_keep(const dp_attention *a, const dp_attention_rows *rows, const dp_attention_tile *t,

@@ -28,6 +28,11 @@ dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_til
 // Whether a bool mask hides the key from the row, both counted in the tile.
 bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *tile, const void *mask, int64_t row,
                              int64_t key);
+// How many keys there are up to the last that a bool mask shows to any row of the tile; without such a mask, all.
+int64_t dp_attention_tile_seen(const dp_attention *a, const dp_attention_tile *tile, const void *mask);
+// Whether keys that the mask hides from all of the tile's rows have no share in any of them, so that they can be left
+// out: their probability is 0 in float32. most: of each row, the largest score or the logarithm of the sum.
+bool dp_attention_tile_ends(const dp_attention *a, const dp_attention_tile *tile, const float *most);
 // What dropout multiplies the probabilities of a row of the tile by. a->ratio is not 0.
 void dp_attention_tile_keep(const dp_attention *a, const dp_attention_rows *rows, const dp_attention_tile *tile,
                             const dp_random *random, int64_t row, float keep[DP_TILE_KEYS]);

@@ -67,8 +67,10 @@ static dp_status run_block(const dp_call *call, const dp_attention *a, const dp_
   const float *v = (const float *)call->in[V] + dp_attention_key(a, t->batch, t->group, a->v_size);
   const void *mask = a->mask ? call->in[MASK] : NULL;
   for (int64_t i = 0; i < t->rows; i++) w->most[i] = -INFINITY, w->sum[i] = 0;
+  const int64_t seen = dp_attention_tile_seen(a, t, mask);
   for (t->key = 0; t->key < a->keys; t->key += t->keys) {
-    t->keys = dp_min_i64(DP_TILE_KEYS, a->keys - t->key);
+    if (t->key >= seen && dp_attention_tile_ends(a, t, w->most)) break;
+    t->keys = dp_min_i64(DP_TILE_KEYS, (t->key < seen ? seen : a->keys) - t->key);
     DP_TRY(dp_attention_tile_scores(a, t, call->in[Q], call->in[K], mask, w->scores));
     soften_tile(a, rows, t, random, w);
     if (a->v_size)
@@ -80,20 +82,27 @@ static dp_status run_block(const dp_call *call, const dp_attention *a, const dp_
   return DP_OK;
 }
 
+// Rows of a block, but for the last. Of a short sequence, all rows of a causal mask's larger block would see nearly all
+// keys; of a long one, larger products gain more.
+static int64_t block_rows(const dp_attention *a) {
+  enum { SHORT = 256 };
+  return a->mask == DP_BOOL && a->length <= SHORT ? DP_TILE_ROWS / 2 : DP_TILE_ROWS;
+}
+
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   const dp_call call = {spec, in, out, scratch, part, parts};
   const dp_attention a = dp_attention_of(spec, Q, MASK);
   const dp_random random = dp_attention_random(&call, &a, SEED);
-  const int64_t blocks = (a.length + DP_TILE_ROWS - 1) / DP_TILE_ROWS;
+  const int64_t most = block_rows(&a), blocks = (a.length + most - 1) / most;
   workspace w = workspace_at(&a, scratch, part);
   int64_t lo, hi;
   dp_part_range(a.batch * a.heads * blocks, part, parts, &lo, &hi);
   for (int64_t block = lo; block < hi; block++) {
     dp_attention_tile t = {.batch = block / blocks / a.heads, .head = block / blocks % a.heads};
     t.group = t.head / a.each;
-    t.row = block % blocks * DP_TILE_ROWS;
-    t.rows = dp_min_i64(DP_TILE_ROWS, a.length - t.row);
+    t.row = block % blocks * most;
+    t.rows = dp_min_i64(most, a.length - t.row);
     DP_TRY(run_block(&call, &a, state, &random, &t, &w));
   }
   return DP_OK;

@@ -88,17 +88,30 @@ static dp_status add_tile(const dp_call *call, const dp_attention *a, const dp_a
                             k_row, t->key ? 1 : 0, (float *)call->out[DQ] + q, q_row, 1);
 }
 
-// Where there are no queries or no keys, the sums over them are 0.
-static void zero_group(const dp_call *call, const dp_attention *a, int64_t batch, int64_t group) {
+// The gradients of keys from `first` on.
+static void zero_keys(const dp_call *call, const dp_attention *a, int64_t batch, int64_t group, int64_t first) {
   float *dk = (float *)call->out[DK] + dp_attention_key(a, batch, group, a->size);
   float *dv = (float *)call->out[DV] + dp_attention_key(a, batch, group, a->v_size);
-  for (int64_t j = 0; j < a->keys; j++) {
+  for (int64_t j = first; j < a->keys; j++) {
     dp_zero(dk + j * a->groups * a->size, a->size * (int64_t)sizeof(float));
     dp_zero(dv + j * a->groups * a->v_size, a->v_size * (int64_t)sizeof(float));
   }
+}
+
+// Where there are no queries or no keys, the sums over them are 0.
+static void zero_group(const dp_call *call, const dp_attention *a, int64_t batch, int64_t group) {
+  zero_keys(call, a, batch, group, 0);
   for (int64_t h = group * a->each; h < (group + 1) * a->each; h++)
     for (int64_t l = 0; l < a->length; l++)
       dp_zero((float *)call->out[DQ] + dp_attention_query(a, batch, h, l, a->size), a->size * (int64_t)sizeof(float));
+}
+
+// The gradients of the tile's rows for what was left out, from its key on.
+static void zero_scores(const dp_call *call, const dp_attention *a, const dp_attention_tile *t) {
+  float *dmask = call->out[DMASK];
+  for (int64_t i = 0; i < t->rows; i++)
+    dp_zero(dmask + dp_attention_score_row(a, t->batch, t->head, t->row + i) * a->keys + t->key,
+            (a->keys - t->key) * (int64_t)sizeof *dmask);
 }
 
 static dp_status run_group(const dp_call *call, const dp_attention *a, const dp_attention_rows *rows,
@@ -111,10 +124,15 @@ static dp_status run_group(const dp_call *call, const dp_attention *a, const dp_
       const bool first = t.head == t.group * a->each && !t.row;
       t.rows = dp_min_i64(DP_TILE_ROWS, a->length - t.row);
       find_through(a, &t, (const float *)call->in[DY] + y, (const float *)call->in[Y] + y, w->through);
+      const float *lse = (const float *)call->in[LSE] + dp_attention_score_row(a, t.batch, t.head, t.row);
+      const int64_t seen = dp_attention_tile_seen(a, &t, a->mask ? call->in[MASK] : NULL);
       for (t.key = 0; t.key < a->keys; t.key += t.keys) {
-        t.keys = dp_min_i64(DP_TILE_KEYS, a->keys - t.key);
+        if (t.key >= seen && dp_attention_tile_ends(a, &t, lse)) break;
+        t.keys = dp_min_i64(DP_TILE_KEYS, (t.key < seen ? seen : a->keys) - t.key);
         DP_TRY(add_tile(call, a, rows, &t, random, first, w));
       }
+      if (first) zero_keys(call, a, t.batch, t.group, t.key);
+      if (dp_has_out(call->spec, DMASK)) zero_scores(call, a, &t);
     }
   return DP_OK;
 }
