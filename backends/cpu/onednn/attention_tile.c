@@ -69,7 +69,7 @@ int64_t dp_attention_tile_seen(const dp_attention *a, const dp_attention_tile *t
 }
 
 bool dp_attention_tile_ends(const dp_attention *a, const dp_attention_tile *t, const float *most) {
-  static const float least = -88;  // whose exponential is 0 (vector/exp.h)
+  static const float least = -88;  // whose exponential is 0 (backends/cpu/vector/exp.h)
   for (int64_t i = 0; i < t->rows; i++)
     if (!((float)a->masked - most[i] < least)) return false;
   return true;
