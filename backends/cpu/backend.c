@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/target.h"
+#include "ir/base/tsan.h"
 
 // Mapped straight from the operating system: zeroed, and memory that a plan never touches costs nothing.
 static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
@@ -44,8 +45,6 @@ static uint64_t resident(const void *memory, uint64_t bytes) {
 #if !defined(DP_STEPS_UNSEEN)
 #define DP_STEPS_UNSEEN 0
 #endif
-void __tsan_read_range(void *first, unsigned long bytes);
-void __tsan_write_range(void *first, unsigned long bytes);
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
 void AnnotateIgnoreWritesBegin(const char *file, int line);
@@ -64,9 +63,9 @@ static dp_status enter(void *detector, const dp_range *ranges, int count, int pa
     const uint64_t from = ranges[i].bytes * p / all, to = ranges[i].bytes * (p + 1) / all;
     void *first = (void *)(uintptr_t)(ranges[i].first + from);
     if (ranges[i].written)
-      __tsan_write_range(first, to - from);
+      dp_tsan_write(first, to - from);
     else if (!written_too(ranges, count, &ranges[i]))
-      __tsan_read_range(first, to - from);
+      dp_tsan_read(first, to - from);
   }
   if (DP_STEPS_UNSEEN) {
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);

@@ -76,12 +76,15 @@ static dp_value *gradient_of(differentiation *d, dp_builder *builder, const dp_v
   terms *t = &d->apart[of->id];
   while (t->count) {
     // Those that agree with the first; the others stay.
-    dp_value **some = dp_alloc_n(d->graph->arena, (size_t)t->count, sizeof *some);
+    dp_value *first = t->values[0], **some = dp_alloc_n(d->graph->arena, (size_t)t->count, sizeof *some);
     int n_some = 0, n_left = 0;
-    for (int i = 0; i < t->count; i++)
-      if (dp_shared_weights_agree(t->values[0], t->values[i])) some[n_some++] = t->values[i];
-    for (int i = 0; i < t->count; i++)
-      if (!dp_shared_weights_agree(some[0], t->values[i])) t->values[n_left++] = t->values[i];
+    for (int i = 0; i < t->count; i++) {
+      dp_value *term = t->values[i];
+      if (dp_shared_weights_agree(first, term))
+        some[n_some++] = term;
+      else
+        t->values[n_left++] = term;
+    }
     t->count = n_left;
     add_gradient(d, builder, of, n_some == 1 ? some[0] : dp_shared_weights_sum(builder, some, n_some));
   }

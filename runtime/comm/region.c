@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/base/tsan.h"
+
 // The segments of one dim: the intersections of both sides' blocks, in order of whole indices.
 static int intersect(dp_arena *arena, const dp_local *t, const dp_local *s, int d, dp_segment **segments) {
   int64_t t_mine = (t->hi[d] - t->lo[d]) * t->unit[d], s_mine = (s->hi[d] - s->lo[d]) * s->unit[d];
@@ -106,18 +108,9 @@ static void run_half(dp_region_action action, dp_dtype dtype, uint16_t *target, 
   }
 }
 
-// oneDNN is not instrumented, so ThreadSanitizer runs without interceptors and does not see memcpy: tell it.
-#if defined(__SANITIZE_THREAD__)
-void __tsan_read_range(void *first, unsigned long bytes);
-void __tsan_write_range(void *first, unsigned long bytes);
-#else
-#define __tsan_read_range(first, bytes) (void)(first)
-#define __tsan_write_range(first, bytes) (void)(first)
-#endif
-
 static void copy(void *target, const void *source, size_t bytes) {
-  __tsan_read_range((void *)(uintptr_t)source, bytes);
-  __tsan_write_range(target, bytes);
+  dp_tsan_read(source, bytes);
+  dp_tsan_write(target, bytes);
   memcpy(target, source, bytes);
 }
 

@@ -4,6 +4,7 @@
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm.h"
+#include "ir/base/tsan.h"
 
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT32; }
 
@@ -29,10 +30,12 @@ static bool copy_bias(const dp_kernel_spec *spec, const float *c, const dp_sgemm
   for (int64_t i = s->row; i < s->row + s->rows; i++) {
     const float *from = c + (rows == 1 ? 0 : i * columns);
     float *to = y + i * n + s->column;
-    if (columns == 1)
+    if (columns == 1) {
       for (int64_t j = 0; j < s->columns; j++) to[j] = from[0];
-    else
+    } else {
+      dp_tsan_read(from + s->column, (size_t)s->columns * sizeof *to);
       memcpy(to, from + s->column, (size_t)s->columns * sizeof *to);
+    }
   }
   return true;
 }

@@ -12,6 +12,7 @@
 #include "backends/cpu/onednn/isa.h"
 #include "dnnl.h"
 #include "dnnl_debug.h"
+#include "ir/base/tsan.h"
 
 // OpenMP's declaration. <omp.h> belongs to the compiler, and clang has it only with libomp. The library at run time is
 // libgomp in any case, because oneDNN is linked with it.
@@ -336,27 +337,12 @@ dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void 
   return DP_OK;
 }
 
-// oneDNN is not instrumented, and threads may share a product: ThreadSanitizer is told what each reads and writes.
-#if defined(__SANITIZE_THREAD__)
-void __tsan_read_range(void *first, unsigned long bytes);
-void __tsan_write_range(void *first, unsigned long bytes);
-
-static void tell(const float *first, int64_t rows, int64_t columns, int64_t stride, bool written) {
-  for (int64_t i = 0; i < rows; i++)
-    (written ? __tsan_write_range : __tsan_read_range)((void *)(uintptr_t)(first + i * stride),
-                                                       (unsigned long)columns * sizeof *first);
-}
-#else
-static void tell(const float *first, int64_t rows, int64_t columns, int64_t stride, bool written) {
-  (void)first, (void)rows, (void)columns, (void)stride, (void)written;
-}
-#endif
-
 dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                              int64_t lda, const float *b, int64_t ldb, float beta, float *y, int64_t ldy, int threads) {
-  tell(a, trans_a ? k : m, trans_a ? m : k, lda, false);
-  tell(b, trans_b ? n : k, trans_b ? k : n, ldb, false);
-  tell(y, m, n, ldy, true);
+  const size_t each = sizeof *y;
+  dp_tsan_read_rows(a, trans_a ? k : m, (size_t)(trans_a ? m : k) * each, (size_t)lda * each);
+  dp_tsan_read_rows(b, trans_b ? n : k, (size_t)(trans_b ? k : n) * each, (size_t)ldb * each);
+  dp_tsan_write_rows(y, m, (size_t)n * each, (size_t)ldy * each);
   omp_set_num_threads(threads);
   CALL(dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, y, ldy));
   return DP_OK;

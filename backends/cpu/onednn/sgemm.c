@@ -6,6 +6,7 @@
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/reference/reference.h"
+#include "ir/base/tsan.h"
 
 // Floats: of the distance between rows that slows reading down, and of the padding. A block has at most ROWS rows of
 // WIDTH floats, which the second cache holds. A copy that is read fewer than TIMES times costs more than it saves.
@@ -69,6 +70,7 @@ static const float *take(const operand *o, int64_t row, int64_t rows, int64_t co
   if (!o->copy) return from;
   const int64_t lines = o->trans ? columns : rows, width = o->trans ? rows : columns;
   *stride = width + PADDING;
+  dp_tsan_read_rows(from, lines, (size_t)width * sizeof *from, (size_t)o->stride * sizeof *from);
   for (int64_t i = 0; i < lines; i++) memcpy(o->copy + i * *stride, from + i * o->stride, (size_t)width * sizeof *from);
   return o->copy;
 }
