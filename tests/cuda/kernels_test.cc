@@ -117,7 +117,7 @@ class Kernels : public testing::Test {
 };
 
 TEST_F(Kernels, EqualTheReference) {
-  const auto seed = DP_STEER(dp_standin_seed);
+  const std::vector<uint64_t> orders = IsStandin() ? std::vector<uint64_t>{0, 1, 2} : std::vector<uint64_t>{0};
   std::map<std::string, std::pair<int64_t, int64_t>> of_operator;  // elements of 16 bits: others, all
   int run = 0;
   for (const Prepared &p : *All()) {
@@ -126,10 +126,11 @@ TEST_F(Kernels, EqualTheReference) {
     const HalfTally before = Halves();
     const Outcome expected = RunReference(p.ready.built->node, p.ready.in, p.ready.out);
     ASSERT_EQ(expected.error, "");
-    for (uint64_t order : {0, 1, 2}) {
-      seed(order);
+    for (uint64_t order : orders) {
+      if (IsStandin()) DP_STEER(dp_standin_seed)(order);
       const Outcome found = RunKernel(p.kernel, *p.spec, p.ready.in, p.ready.out);
-      ASSERT_EQ(found.error, "");
+      EXPECT_EQ(found.error, "");
+      if (!found.error.empty()) continue;
       for (size_t i = 0; i < found.results.size(); i++)
         ExpectSame(expected.results[i], found.results[i], kExact.count(FullName(p.c.op)));
     }

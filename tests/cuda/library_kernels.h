@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/cuda/standin/standin.h"
+#include "tests/cuda/steer.h"
 #include "tests/ir/ops/samples.h"
 
 extern "C" const dp_kernel *const dp_cuda_library_kernels[];

@@ -15,6 +15,9 @@ inline bool IsStandin() {
   return library && dlsym(library, "dp_standin_seed");
 }
 
+// Why a test is skipped on a GPU.
+constexpr char kSteers[] = "the stand-in's engines and errors";
+
 // The stand-in's function of that name and type.
 template <typename Function>
 Function Steer(const char *name) {
