@@ -1,41 +1,90 @@
 // Reduces elements of type T to results of type R, in the type A. NONE is the value of no elements, STEP(acc, v) adds
-// an element, JOIN(acc, other) joins two results, FINISH(acc) is the whole result, and PUT rounds it to R. COLUMNS: 1
-// where a warp's threads take neighbouring results, 0 where a block's threads share one. LAST: 1 where results are
-// final.
+// an element, JOIN(acc, other) joins two results, FINISH(acc) is the whole result, and PUT rounds it to R. LAST: 1
+// where results are final.
+//
+// COLUMNS 1: a warp takes 32 * VECTOR neighbouring results, of which each thread has VECTOR and the block's warps share
+// the elements. COLUMNS 0: SHARERS threads share the elements of a result, VECTOR neighbours each at a time.
 #include "backends/cuda/device/reduce.h"
+#include "backends/cuda/device/vectors.h"
 
-DP_BLOCK_KERNEL(dp_reduce_arguments) {
-  DP_SHARED A parts[DP_REDUCE_THREADS];
-  const int t = dp_thread(), width = COLUMNS ? DP_REDUCE_COLUMNS : 1, groups = DP_REDUCE_THREADS / width;
-  const dp_i64 split = dp_block() % a.splits, result = dp_block() / a.splits * width + t % width;
-  const dp_i64 first = a.reduced.count * split / a.splits, end = a.reduced.count * (split + 1) / a.splits;
-  A acc = NONE;
-  if (result < a.kept.count) {
-    const T *x = (const T *)a.x + dp_reduce_offset(&a.kept, result);
-    for (dp_i64 i = first + t / width; i < end; i += groups) {
-      const A v = (A)GET(x[dp_reduce_offset(&a.reduced, i)]);
-      acc = (A)(STEP(acc, v));
-    }
+enum {
+  LOCAL(results) = DP_REDUCE_THREADS / SHARERS,  // or vectors of them
+  LOCAL(each) = COLUMNS ? VECTOR : 1,            // results of a thread
+  LOCAL(unrolled) = 4                            // loads that are under way at once
+};
+
+typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
+  T e[VECTOR];
+} LOCAL(vector);
+
+DP_DEVICE void LOCAL(load)(const dp_reduce_arguments *a, const T *x, LOCAL(vector) * v) {
+  if (a->aligned) {
+    *v = *(const LOCAL(vector) *)x;
+    return;
   }
-  parts[t] = acc;
-  dp_barrier();
-  // Sixteen threads of each result join its parts, then one joins theirs.
-  const int each = groups > 16 ? 16 : 1, own = t / width;
-  if (each > 1 && own < each) {
-    for (int i = own + each; i < groups; i += each) {
-      const A other = parts[i * width + t % width];
-      acc = (A)(JOIN(acc, other));
-    }
-    parts[t] = acc;
+  DP_UNROLL
+  for (int l = 0; l < VECTOR; l++) v->e[l] = x[l];
+}
+
+DP_DEVICE void LOCAL(add)(A *results, const LOCAL(vector) * v) {
+  DP_UNROLL
+  for (int l = 0; l < VECTOR; l++) {
+    A *result = &results[COLUMNS ? l : 0];
+    const A acc = *result, element = (A)GET(v->e[l]);
+    *result = (A)(STEP(acc, element));
   }
-  dp_barrier();
-  if (own > 0 || result >= a.kept.count) return;
-  for (int i = 1; i < (each > 1 ? each : groups); i++) {
-    const A other = parts[i * width + t % width];
+}
+
+// Joins to part `from` of result l those of every `apart`-th thread after it.
+DP_DEVICE A LOCAL(join)(const A *parts, int slot, int l, int from, int apart, int end) {
+  A acc = parts[(from * LOCAL(results) + slot) * LOCAL(each) + l];
+  for (int i = from + apart; i < end; i += apart) {
+    const A other = parts[(i * LOCAL(results) + slot) * LOCAL(each) + l];
     acc = (A)(JOIN(acc, other));
   }
-  if (LAST)
-    ((R *)a.y)[result] = PUT(FINISH(acc));
-  else
-    ((A *)a.y)[split * a.kept.count + result] = acc;
+  return acc;
+}
+
+DP_BLOCK_KERNEL(dp_reduce_arguments) {
+  DP_SHARED A parts[DP_REDUCE_THREADS * LOCAL(each)];
+  const int t = dp_thread(), step = COLUMNS ? 1 : VECTOR;
+  const int slot = COLUMNS ? t % LOCAL(results) : t / SHARERS, own = COLUMNS ? t / LOCAL(results) : t % SHARERS;
+  const dp_i64 split = dp_block() % a.splits;
+  const dp_i64 result = (dp_block() / a.splits * LOCAL(results) + slot) * LOCAL(each);
+  const dp_i64 units = a.reduced.count / step, first = units * split / a.splits, end = units * (split + 1) / a.splits;
+  A acc[LOCAL(each)];
+  DP_UNROLL
+  for (int l = 0; l < LOCAL(each); l++) acc[l] = NONE;
+  if (result < a.kept.count) {
+    const T *x = (const T *)a.x + dp_reduce_offset(&a.kept, result);
+    dp_i64 i = first + own;
+    for (; i + (LOCAL(unrolled) - 1) * SHARERS < end; i += LOCAL(unrolled) * SHARERS) {
+      LOCAL(vector) v[LOCAL(unrolled)];
+      DP_UNROLL
+      for (int u = 0; u < LOCAL(unrolled); u++)
+        LOCAL(load)(&a, x + dp_reduce_offset(&a.reduced, (i + u * SHARERS) * step), &v[u]);
+      DP_UNROLL
+      for (int u = 0; u < LOCAL(unrolled); u++) LOCAL(add)(acc, &v[u]);
+    }
+    for (; i < end; i += SHARERS) {
+      LOCAL(vector) v;
+      LOCAL(load)(&a, x + dp_reduce_offset(&a.reduced, i * step), &v);
+      LOCAL(add)(acc, &v);
+    }
+  }
+  for (int l = 0; l < LOCAL(each); l++) parts[(own * LOCAL(results) + slot) * LOCAL(each) + l] = acc[l];
+  dp_barrier();
+  // Of many threads sixteen join the parts first, then one joins theirs.
+  const int joining = SHARERS > 16 ? 16 : SHARERS;
+  for (int l = 0; l < LOCAL(each) && own < joining && joining < SHARERS; l++)
+    parts[(own * LOCAL(results) + slot) * LOCAL(each) + l] = LOCAL(join)(parts, slot, l, own, joining, SHARERS);
+  dp_barrier();
+  if (own > 0 || result >= a.kept.count) return;
+  for (int l = 0; l < LOCAL(each); l++) {
+    const A whole = LOCAL(join)(parts, slot, l, 0, 1, joining);
+    if (LAST)
+      ((R *)a.y)[result + l] = PUT(FINISH(whole));
+    else
+      ((A *)a.y)[split * a.kept.count + result + l] = whole;
+  }
 }

@@ -4,7 +4,7 @@
 
 #include "backends/cuda/device/prelude.h"
 
-enum { DP_REDUCE_RANK = 8, DP_REDUCE_THREADS = 256, DP_REDUCE_COLUMNS = 32 };
+enum { DP_REDUCE_RANK = 8, DP_REDUCE_THREADS = 256, DP_REDUCE_COLUMNS = 32 };  // COLUMNS: threads side by side
 
 typedef struct {
   long long rank, count;  // dims; their elements
@@ -21,11 +21,12 @@ DP_DEVICE dp_i64 dp_reduce_offset(const dp_reduce_dims *dims, dp_i64 i) {
   return offset + i * dims->strides[0];
 }
 
-// Block b reduces share b % splits of the results b / splits, or, of columns, of the 32 results from 32 * (b / splits)
-// on. With more than one split, `y` is (splits, results) of the type A, and a second launch joins them.
+// Block b reduces share b % splits of the results that group b / splits of threads has. With more than one split, `y`
+// is (splits, results) of the type A, and a second launch joins them.
 typedef struct {
   dp_reduce_dims kept, reduced;  // each has at least one dim
   long long splits;
+  long long aligned;  // whether vectors can be read at once
   double divisor;  // of a mean
   const void *x;
   void *y;

@@ -1,11 +1,13 @@
-// Reductions over axes: ReduceSum and its kin. Each result is reduced by the threads of one block, or by a few blocks
-// whose parts a second launch joins, in an order that follows from the extents alone.
+// Reductions over axes: ReduceSum and its kin. A result is reduced by a warp or by a block, or neighbouring results by
+// the warps of a block; where that makes few blocks, several share the elements, and a second launch joins their parts.
+// The order follows from the extents alone.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/device/reduce.h"
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/reduce_dims.h"
 #include "backends/cuda/kernels/types.h"
@@ -57,14 +59,45 @@ static bool match(const dp_kernel_spec *spec) { return !spec->region && reductio
 
 // ---- how it is divided ----------------------------------------------------------------------------------------------
 
-enum { ENOUGH_BLOCKS = 128, LEAST_SHARE = 1024 };  // blocks that keep a GPU busy; elements that are worth a block
+// ENOUGH_BLOCKS keep a GPU busy. LEAST_SHARE: elements of a result that are worth a block, and rows of columns.
+// MOST_OF_WARP: elements of a result that a warp reads fast enough.
+enum { ENOUGH_BLOCKS = 512, LEAST_SHARE = 2048, LEAST_ROWS = 64, MOST_OF_WARP = 1024, MAX_VECTOR = 8 };
 
 typedef struct {
   dp_reduce_dims kept, reduced;
   double divisor;
   bool columns;
+  int sharers, vector;     // threads of a result; elements that a thread reads at once
   int64_t blocks, splits;  // of the results; of each
 } division;
+
+// The most neighbours that can be read at once, where dim `last` of `along` is dense.
+static int vector_of(const dp_reduce_dims *along, const dp_reduce_dims *across, size_t bytes) {
+  int vector = along->strides[along->rank - 1] == 1 ? (int)dp_min_i64(MAX_VECTOR, DP_VECTOR_BYTES / (int64_t)bytes) : 1;
+  for (; vector > 1; vector /= 2) {
+    bool whole = along->extents[along->rank - 1] % vector == 0;
+    for (int64_t d = 0; d < along->rank - 1; d++) whole &= along->strides[d] % vector == 0;
+    for (int64_t d = 0; d < across->rank; d++) whole &= across->strides[d] % vector == 0;
+    if (whole) break;
+  }
+  return vector;
+}
+
+static int64_t up(int64_t count, int64_t each) { return (count + each - 1) / each; }
+
+static void share(division *d, size_t bytes) {
+  d->columns = d->kept.strides[d->kept.rank - 1] == 1 && d->kept.extents[d->kept.rank - 1] > 1;
+  d->vector = d->columns ? vector_of(&d->kept, &d->reduced, bytes) : vector_of(&d->reduced, &d->kept, bytes);
+  if (d->columns)
+    d->sharers = DP_REDUCE_THREADS / DP_REDUCE_COLUMNS;
+  else
+    d->sharers = d->reduced.count <= MOST_OF_WARP ? DP_WARP : DP_REDUCE_THREADS;
+  d->blocks = up(d->kept.count, DP_REDUCE_THREADS / d->sharers * (d->columns ? d->vector : 1));
+  d->splits = 1;
+  if (d->blocks && d->blocks < ENOUGH_BLOCKS)
+    d->splits = dp_max_i64(
+        1, dp_min_i64(ENOUGH_BLOCKS / d->blocks, d->reduced.count / (d->columns ? LEAST_ROWS : LEAST_SHARE)));
+}
 
 static dp_status divide(const dp_kernel_spec *spec, division *made) {
   const dp_local *x = &spec->inputs[0].local;
@@ -75,21 +108,24 @@ static dp_status divide(const dp_kernel_spec *spec, division *made) {
   for (int i = 0; i < x->rank; i++)
     if (reduced[i]) d.divisor *= (double)x->whole[i];
   if (d.divisor == 0) d.divisor = 1;
-  d.columns = d.kept.strides[d.kept.rank - 1] == 1 && d.kept.extents[d.kept.rank - 1] > 1;
-  d.blocks = d.columns ? (d.kept.count + DP_REDUCE_COLUMNS - 1) / DP_REDUCE_COLUMNS : d.kept.count;
-  d.splits = 1;
-  if (d.blocks < ENOUGH_BLOCKS && d.blocks)
-    d.splits = dp_max_i64(1, dp_min_i64(ENOUGH_BLOCKS / d.blocks, d.reduced.count / LEAST_SHARE));
+  share(&d, dp_type_bytes(spec->inputs[0].dtype));
   *made = d;
   return DP_OK;
 }
 
-// The parts of what is split: no more than ENOUGH_BLOCKS blocks of results, whatever the extents.
+// Whether the number of results follows from the number of samples.
+static bool keeps_samples(const dp_kernel_spec *spec) { return spec->outputs[0].local.symbolic != 0; }
+
+// The parts of what is split. With fewer samples there are fewer elements to share, or fewer results and more shares of
+// each, but never more than ENOUGH_BLOCKS blocks.
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   division d;
   dp_status status = divide(spec, &d);
   dp_status_free(status);
-  return status || d.reduced.count < 2 * LEAST_SHARE ? 0 : ENOUGH_BLOCKS * DP_REDUCE_COLUMNS * sizeof(double);
+  if (status || d.reduced.count < 2 * (d.columns ? LEAST_ROWS : LEAST_SHARE)) return 0;
+  const int64_t results = DP_REDUCE_THREADS / d.sharers * (d.columns ? d.vector : 1);
+  const int64_t parts = keeps_samples(spec) ? ENOUGH_BLOCKS * results : d.splits > 1 ? d.splits * d.kept.count : 0;
+  return (uint64_t)parts * sizeof(double);
 }
 
 // ---- prepare, enqueue -----------------------------------------------------------------------------------------------
@@ -99,7 +135,8 @@ typedef struct {
   const dp_cuda_function *first, *second;  // second: NULL where nothing is split
 } reduce_state;
 
-static dp_status add_function(const dp_kernel_spec *spec, bool second, bool columns, bool last,
+// second: the function that joins parts.
+static dp_status add_function(const dp_kernel_spec *spec, const division *d, bool second,
                               const dp_cuda_function **function) {
   const reduction *r = reduction_of(spec);
   const dp_dtype dtype = spec->inputs[0].dtype;
@@ -110,10 +147,12 @@ static dp_status add_function(const dp_kernel_spec *spec, bool second, bool colu
   snprintf(defines, sizeof defines,
            "%s%s#define A %s\n#define U %s\n#define R %s\n#define LEAST (%s)\n#define MOST (%s)\n"
            "#define NONE %s\n#define STEP(acc, v) %s\n#define JOIN(acc, other) %s\n#define FINISH(acc) %s\n"
-           "#define COLUMNS %d\n#define LAST %d\n",
+           "#define COLUMNS %d\n#define SHARERS %d\n#define VECTOR %d\n#define LAST %d\n",
            type->defines, second ? "#undef T\n#undef GET\n#define T A\n#define GET(x) (x)\n" : "", acc,
            is_float ? "double" : "dp_u64", type->stored, bounds[dtype].least, bounds[dtype].most, r->none,
-           second ? "JOIN(acc, v)" : r->step, r->join, r->finish, columns, last);
+           second ? "JOIN(acc, v)" : r->step, r->join, r->finish, second || d->columns,
+           second ? DP_REDUCE_THREADS / DP_REDUCE_COLUMNS : d->sharers, second ? 1 : d->vector,
+           second || d->splits == 1);
   return dp_cuda_function_add(r->op, defines, dp_cuda_source_reduce, function);
 }
 
@@ -122,8 +161,8 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   if (!s) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
   dp_status status = divide(spec, &s->division);
   const bool whole = s->division.splits == 1;
-  if (!status) status = add_function(spec, false, s->division.columns, whole, &s->first);
-  if (!status && !whole) status = add_function(spec, true, true, true, &s->second);
+  if (!status) status = add_function(spec, &s->division, false, &s->first);
+  if (!status && !whole) status = add_function(spec, &s->division, true, &s->second);
   if (status)
     free(s);
   else
@@ -133,10 +172,16 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
-  (void)spec;
   const reduce_state *s = state;
   const division *d = &s->division;
-  const dp_reduce_arguments first = {d->kept, d->reduced, d->splits, d->divisor, in[0], s->second ? scratch : out[0]};
+  const size_t vector_bytes = (size_t)d->vector * dp_type_bytes(spec->inputs[0].dtype);
+  const dp_reduce_arguments first = {.kept = d->kept,
+                                     .reduced = d->reduced,
+                                     .splits = d->splits,
+                                     .aligned = (uintptr_t)in[0] % vector_bytes == 0,
+                                     .divisor = d->divisor,
+                                     .x = in[0],
+                                     .y = s->second ? scratch : out[0]};
   DP_TRY(dp_cuda_launch(queue, s->first, d->blocks * d->splits, DP_REDUCE_THREADS, &first, sizeof first));
   if (!s->second) return DP_OK;
   // (splits, results) to (results)
@@ -144,11 +189,11 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
       .kept = {.rank = 1, .count = d->kept.count, .extents = {d->kept.count}, .strides = {1}},
       .reduced = {.rank = 1, .count = d->splits, .extents = {d->splits}, .strides = {d->kept.count}},
       .splits = 1,
+      .aligned = 1,
       .divisor = d->divisor,
       .x = scratch,
       .y = out[0]};
-  const int64_t blocks = (d->kept.count + DP_REDUCE_COLUMNS - 1) / DP_REDUCE_COLUMNS;
-  return dp_cuda_launch(queue, s->second, blocks, DP_REDUCE_THREADS, &second, sizeof second);
+  return dp_cuda_launch(queue, s->second, up(d->kept.count, DP_REDUCE_COLUMNS), DP_REDUCE_THREADS, &second, sizeof second);
 }
 
 const dp_kernel dp_kernel_cuda_reduce = {
