@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/blaslt/loss_head.h"
 #include "backends/cuda/cudnn/attention_step.h"
 #include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/code_folder.h"
@@ -45,6 +46,7 @@ static dp_status add_own(const dp_kernel *kernel, const dp_kernel_spec *spec) {
 static dp_status add_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec) {
   if (kernel == &dp_kernel_cuda_Region) return dp_cuda_region_add(spec, add_kernel);
   if (kernel == &dp_kernel_cuda_head_Region) return dp_cuda_head_add(spec, add_kernel);
+  if (kernel == &dp_kernel_cuda_blaslt_Region) return dp_cuda_loss_head_add(spec);
   if (!kernel->library) return add_own(kernel, spec);
   const dp_cuda_function *spread;
   const dp_kernel *own = dp_kernel_select(&dp_target_cuda, spec, true);

@@ -15,18 +15,19 @@ namespace dp_test {
 struct DrawnHead : RegionBuilder {
   dp_dtype dtype, wide;
   int64_t rows, features, classes;
-  bool trains, transposed;
+  bool trains, transposed, plain;
   int labels = -1, scores = -1;
 
-  // wanted: rows; -1: drawn.
-  explicit DrawnHead(uint32_t seed, int64_t wanted = -1, dp_dtype of = DP_NO_TYPE) : RegionBuilder(seed) {
+  // wanted: rows; -1: drawn. only: products, the sum or mean of the loss, and its gradient, and no more.
+  explicit DrawnHead(uint32_t seed, int64_t wanted = -1, dp_dtype of = DP_NO_TYPE, bool only = false)
+      : RegionBuilder(seed), plain(only) {
     static const dp_dtype types[] = {DP_FLOAT32, DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16};
     static const int64_t counts[] = {1, 40, 512, 700, 2047, 3000, 4100};
     dtype = of ? of : types[seed % 4];
     wide = dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
     rows = wanted >= 0 ? wanted : counts[seed / 4 % std::size(counts)];
     features = 1 + UpTo(12);
-    classes = 1 + UpTo(30);
+    classes = 1 + UpTo(plain ? 300 : 30);
     trains = UpTo(4) > 0;
     Draw();
     Number();
@@ -57,7 +58,7 @@ struct DrawnHead : RegionBuilder {
     transposed = !deep && UpTo(2);
     const int w =
         Operand(dtype, transposed ? std::vector<int64_t>{classes, features} : std::vector<int64_t>{features, classes});
-    const bool biased = UpTo(2);
+    const bool biased = UpTo(2) && !plain;
     if (deep) {
       x = Add("", "MatMul", {a, w}, dtype, frame, false);
       if (biased) x = Add("", "Add", {x, Operand(dtype, {classes})}, dtype, frame, false);
@@ -67,17 +68,17 @@ struct DrawnHead : RegionBuilder {
       if (biased) in.push_back(Operand(dtype, {classes}));
       x = Add("", "Gemm", in, dtype, matrix, false, {Int("transB", transposed)});
     }
-    if (!UpTo(3)) x = Add("", "Mul", {Operand(dtype, {}), x}, dtype, matrix, false);
+    if (!UpTo(3) && !plain) x = Add("", "Mul", {Operand(dtype, {}), x}, dtype, matrix, false);
     x = Cast(x, wide);
     scores = x;
-    const int reduction = UpTo(3);
-    const bool ignores = reduction != 1 && UpTo(2), weighted = reduction != 1 && !UpTo(3);
+    const int reduction = UpTo(plain ? 2 : 3);
+    const bool ignores = reduction != 1 && UpTo(2), weighted = reduction != 1 && !UpTo(3) && !plain;
     labels = Operand(UpTo(2) ? DP_INT64 : DP_INT32, {rows}, 0, classes);
     const int weights = weighted ? Operand(wide, {classes}) : -1;
     const std::vector<dp_attr> attrs = LossAttrs(reduction, ignores);
     const std::vector<int64_t> of_loss = reduction == 2 ? std::vector<int64_t>{rows} : std::vector<int64_t>{};
     if (!trains || UpTo(4)) Add("", "SoftmaxCrossEntropyLoss", {x, labels, weights}, wide, of_loss, true, attrs);
-    if (!UpTo(3)) Add("", "ArgMax", {x}, DP_INT64, {rows}, true, {Int("axis", 1), Int("keepdims", 0)});
+    if (!UpTo(3) && !plain) Add("", "ArgMax", {x}, DP_INT64, {rows}, true, {Int("axis", 1), Int("keepdims", 0)});
     if (trains) DrawGradient(x, labels, Operand(wide, of_loss), weights, attrs, deep, w, flat);
   }
 
@@ -101,7 +102,7 @@ struct DrawnHead : RegionBuilder {
         Add("", "Gemm", {x2, dy}, dtype, {features, classes}, true, {Int("transA", 1)});
     }
     const std::vector<int64_t> axes = deep ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0};
-    if (UpTo(2)) Add("", "ReduceSum", {summed}, dtype, {classes}, true, {Axes(axes), Int("keepdims", 0)});
+    if (UpTo(2) && !plain) Add("", "ReduceSum", {summed}, dtype, {classes}, true, {Axes(axes), Int("keepdims", 0)});
   }
 };
 

@@ -1,6 +1,8 @@
 // Heads of networks on CUDA, in chunks of rows, compared with the CPU's reference of regions.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "backends/cpu/target.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/target.h"
@@ -13,18 +15,30 @@ namespace {
 constexpr uint32_t kSeeds = 28;
 
 const dp_kernel *Kernel() { return dp_kernel_find(&dp_target_cuda, "cuda.head.dp.Region"); }
+// Of heads that are no more than products and a loss.
+const dp_kernel *Plain() { return dp_kernel_find(&dp_target_cuda, "cuda.blaslt.dp.Region"); }
+
+// From kSeeds on, heads that are no more than that.
+DrawnHead HeadOf(uint32_t seed, int64_t rows) { return DrawnHead(seed, rows, DP_NO_TYPE, seed >= kSeeds); }
+
+std::vector<const dp_kernel *> KernelsOf(const DrawnHead &head) {
+  if (Plain()->match(&head.spec)) return {Kernel(), Plain()};
+  return {Kernel()};
+}
 
 class CudaHead : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     ASSERT_EQ(OpenDevice(), "");
-    for (uint32_t seed = 0; seed < kSeeds; seed++)
+    for (uint32_t seed = 0; seed < 2 * kSeeds; seed++)
       for (int64_t rows : {int64_t{-1}, int64_t{0}}) {
-        DrawnHead head(seed, rows);
-        void *state = nullptr;
-        ASSERT_EQ(dp_kernel_select(&dp_target_cuda, &head.spec, false), Kernel()) << seed;
-        ASSERT_EQ(Kernel()->prepare(&head.spec, &state), nullptr);
-        Kernel()->release(state);
+        DrawnHead head = HeadOf(seed, rows);
+        ASSERT_EQ(dp_kernel_select(&dp_target_cuda, &head.spec, false), KernelsOf(head).back()) << seed;
+        for (const dp_kernel *kernel : KernelsOf(head)) {
+          void *state = nullptr;
+          ASSERT_EQ(kernel->prepare(&head.spec, &state), nullptr);
+          kernel->release(state);
+        }
       }
     ASSERT_EQ(dp_cuda_functions_load(), nullptr);
   }
@@ -32,42 +46,55 @@ class CudaHead : public testing::Test {
 
 void EqualsTheReference(uint32_t seed, int64_t rows) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  DrawnHead head(seed, rows);
+  DrawnHead head = HeadOf(seed, rows);
   const std::vector<Tensor> in = head.Tensors(0, head.n_inputs);
   const std::vector<Tensor> expected =
       ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &head, in);
-  const Outcome found = RunKernel(Kernel(), head.spec, in, expected, -1);
-  ASSERT_EQ(found.error, "");
-  for (size_t k = 0; k < expected.size(); k++) ExpectCloseHeads(head, expected[k], found.results[k]);
+  for (const dp_kernel *kernel : KernelsOf(head)) {
+    SCOPED_TRACE(kernel->name);
+    const Outcome found = RunKernel(kernel, head.spec, in, expected, -1);
+    ASSERT_EQ(found.error, "");
+    for (size_t k = 0; k < expected.size(); k++) ExpectCloseHeads(head, expected[k], found.results[k]);
+  }
 }
 
 TEST_F(CudaHead, EqualsTheReference) {
-  for (uint32_t seed = 0; seed < kSeeds; seed++) EqualsTheReference(seed, -1);
+  int plain = 0;
+  for (uint32_t seed = 0; seed < 2 * kSeeds; seed++) {
+    EqualsTheReference(seed, -1);
+    plain += KernelsOf(HeadOf(seed, -1)).size() > 1;
+  }
+  EXPECT_GE(plain, kSeeds * 3 / 4);  // all but those in float64
 }
 
 TEST_F(CudaHead, OfNoRows) {
-  for (uint32_t seed = 0; seed < 16; seed++) EqualsTheReference(seed, 0);
+  for (uint32_t seed = 0; seed < 2 * kSeeds; seed++) EqualsTheReference(seed, 0);
 }
 
 TEST_F(CudaHead, NamesTheLabelThatIsRefused) {
-  for (uint32_t seed = 0; seed < 3; seed++) {
-    DrawnHead head(seed, 3000);
+  for (uint32_t seed : {0u, 1u, 2u, kSeeds + 1, kSeeds + 2, kSeeds + 3}) {
+    DrawnHead head = HeadOf(seed, 3000);
     std::vector<Tensor> in = head.Tensors(0, head.n_inputs);
     for (size_t i = 0; i < in.size(); i++)
       if (int(head.value_at[i]) == head.labels) in[i].Set(2345, double(head.classes));
-    const std::string error = RunKernel(Kernel(), head.spec, in, head.Tensors(head.n_inputs, head.n_outputs), -1).error;
-    EXPECT_NE(error.find("at index 2345 of the batch"), std::string::npos) << error;
+    for (const dp_kernel *kernel : KernelsOf(head)) {
+      const std::string error =
+          RunKernel(kernel, head.spec, in, head.Tensors(head.n_inputs, head.n_outputs), -1).error;
+      EXPECT_NE(error.find("at index 2345 of the batch"), std::string::npos) << kernel->name << ": " << error;
+    }
   }
 }
 
 TEST(CudaHeads, FewerRowsNeedNoMoreScratch) {
-  for (uint32_t seed = 0; seed < 40; seed++) {
-    uint64_t most = 0;
+  for (uint32_t seed = 0; seed < 2 * kSeeds; seed++) {
+    std::map<const dp_kernel *, uint64_t> most;
     for (int64_t rows : {0, 2, 4, 64, 256, 510, 2046, 2048, 2050, 4096, 4098, 16384, 16386, 40000}) {
-      DrawnHead head(seed, rows);
-      const uint64_t bytes = Kernel()->scratch_bytes(&head.spec);
-      EXPECT_GE(bytes, most) << "seed " << seed << ", " << rows << " rows";
-      most = bytes;
+      DrawnHead head = HeadOf(seed, rows);
+      for (const dp_kernel *kernel : KernelsOf(head)) {
+        const uint64_t bytes = kernel->scratch_bytes(&head.spec);
+        EXPECT_GE(bytes, most[kernel]) << kernel->name << ", seed " << seed << ", " << rows << " rows";
+        most[kernel] = bytes;
+      }
     }
   }
 }

@@ -63,6 +63,10 @@ static void describe_call(const dp_blaslt_spec *s, char text[DP_CALIBRATION_TEXT
       s->trans_a ? " transposed" : "", (long long)s->k, (long long)s->n, s->trans_b ? " transposed" : "",
       (long long)s->batches, (long long)s->a_stride, (long long)s->b_stride, s->beta, s->bias ? ", bias" : "",
       s->alignment);
+  const size_t length = strlen(text);
+  if (s->a_row || s->b_row || s->y_row)
+    snprintf(text + length, DP_CALIBRATION_TEXT - length, ", rows %lld, %lld and %lld apart", (long long)s->a_row,
+             (long long)s->b_row, (long long)s->y_row);
 }
 
 // The algorithm by the library's numbers for it, for its tile, its stages, and the parts of the sum over k.
@@ -159,13 +163,19 @@ static dp_status take_fastest(dp_blaslt_product *p, trial *t, const char *call, 
   return DP_OK;
 }
 
+// Elements of a matrix in memory.
+static uint64_t held(int64_t rows, int64_t columns, int64_t row) {
+  return (uint64_t)(rows * (row > columns ? row : columns));
+}
+
 static dp_status measure(dp_blaslt_product *p, const char *call, bool *found) {
   const dp_blaslt_spec *s = &p->spec;
   const uint64_t each = dp_type_bytes(s->dtype), more = (uint64_t)s->batches - 1;
-  const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS] = {(more * (uint64_t)s->a_stride + (uint64_t)(s->m * s->k)) * each,
-                                                  (more * (uint64_t)s->b_stride + (uint64_t)(s->k * s->n)) * each,
-                                                  (uint64_t)(s->batches * s->m * s->n) * each,
-                                                  s->bias ? (uint64_t)s->n * each : 0, dp_blaslt_spec_workspace(s)};
+  const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS] = {
+      (more * (uint64_t)s->a_stride + held(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->a_row)) * each,
+      (more * (uint64_t)s->b_stride + held(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->b_row)) * each,
+      (more * (uint64_t)(s->m * s->n) + held(s->m, s->n, s->y_row)) * each, s->bias ? (uint64_t)s->n * each : 0,
+      dp_blaslt_spec_workspace(s)};
   dp_cuda_trial operands;
   DP_TRY(dp_cuda_trial_make(bytes, &operands));
   trial t = {.product = p,

@@ -33,16 +33,20 @@ dp_status dp_blaslt_describe(const dp_blaslt *blaslt, const dp_blaslt_spec *s, c
   return DP_OK;
 }
 
-// The layout of row-major matrices (rows, columns).
-static dp_status lay_out(const dp_blaslt *blaslt, const dp_blaslt_spec *s, int64_t rows, int64_t columns,
-                         int64_t stride, cublasLtMatrixLayoutOpaque_t *layout) {
+// A row-major matrix, and those of its batch. row: from one row to the next.
+typedef struct {
+  int64_t rows, columns, row, stride;
+} matrix;
+
+static dp_status lay_out(const dp_blaslt *blaslt, const dp_blaslt_spec *s, matrix x,
+                         cublasLtMatrixLayoutOpaque_t *layout) {
   const int32_t count = (int32_t)s->batches;
   DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutInit_internal, layout, sizeof *layout, data_type(s->dtype),
-                (uint64_t)columns, (uint64_t)rows, columns);
+                (uint64_t)x.columns, (uint64_t)x.rows, x.row ? x.row : x.columns);
   DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                 sizeof count);
-  DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
-                sizeof stride);
+  DP_BLASLT_TRY(blaslt, cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                &x.stride, sizeof x.stride);
   return DP_OK;
 }
 
@@ -53,9 +57,11 @@ dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *
   dp_blaslt_product p = {.spec = *spec};
   const dp_blaslt_spec *s = &p.spec;
   DP_TRY(dp_blaslt_open(&p.blaslt));
-  DP_TRY(lay_out(p.blaslt, s, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->a_stride, &p.a));
-  DP_TRY(lay_out(p.blaslt, s, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->b_stride, &p.b));
-  DP_TRY(lay_out(p.blaslt, s, s->m, s->n, s->m * s->n, &p.y));
+  const matrix a = {s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->a_row, s->a_stride};
+  const matrix b = {s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->b_row, s->b_stride};
+  DP_TRY(lay_out(p.blaslt, s, a, &p.a));
+  DP_TRY(lay_out(p.blaslt, s, b, &p.b));
+  DP_TRY(lay_out(p.blaslt, s, (matrix){s->m, s->n, s->y_row, s->m * s->n}, &p.y));
   DP_TRY(dp_blaslt_algorithm_choose(&p, found));
   if (*found) *product = p;
   return DP_OK;

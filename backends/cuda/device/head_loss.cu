@@ -1,0 +1,69 @@
+// The negative logarithm of each label's probability, a block for each label, from scores of type T; and where it is
+// wanted, dloss / divisor * (softmax(scores) - onehot(label)) in their place, with 0 behind each row. As if scores were
+// cast to float32, and the gradient from it.
+#include "backends/cuda/device/head_loss.h"
+#include "backends/cuda/device/exponentials.h"
+#include "backends/cuda/device/vectors.h"
+
+enum { LOCAL(each) = DP_HEAD_LOSS_VECTOR / sizeof(T), LOCAL(warps) = 1024 / DP_WARP };
+
+typedef struct DP_ALIGNED(DP_HEAD_LOSS_VECTOR) {
+  T e[LOCAL(each)];
+} LOCAL(vector);
+
+// As DP_ADD_EXPONENTIAL, a vector at a time: one that equals the largest adds 1, also if that is infinite.
+DP_DEVICE void LOCAL(add)(float *most, float *sum, const LOCAL(vector) * v, dp_i64 count) {
+  float top = *most;
+  DP_UNROLL
+  for (int l = 0; l < LOCAL(each); l++)
+    if (l < count) top = fmaxf(top, GET(v->e[l]));
+  if (top > *most) {
+    *sum *= expf(*most - top);
+    *most = top;
+  }
+  DP_UNROLL
+  for (int l = 0; l < LOCAL(each); l++) {
+    const float z = GET(v->e[l]);
+    if (l < count) *sum += z == top ? 1 : expf(z - top);
+  }
+}
+
+// The label, and whether it counts: one that is ignored or no class does not.
+DP_DEVICE bool LOCAL(counts)(const dp_head_loss_arguments *a, dp_i64 i, dp_i64 *label) {
+  *label = (dp_i64)((const LABEL *)a->labels)[i];
+  if (a->has_ignored && *label == a->ignored) return false;
+  if (*label >= 0 && *label < a->classes) return true;
+  dp_report(a->reporter, DP_FAULT_LABEL, dp_place_of(&a->place, i), *label, a->classes);
+  return false;
+}
+
+DP_BLOCK_KERNEL(dp_head_loss_arguments) {
+  DP_SHARED double shared[LOCAL(warps)];
+  T *scores = (T *)a.scores + dp_block() * a.pitch;
+  LOCAL(vector) *vectors = (LOCAL(vector) *)scores;
+  const dp_i64 count = (a.classes + LOCAL(each) - 1) / LOCAL(each), all = a.pitch / LOCAL(each);
+  float most = -DP_INFINITY, sum = 0;
+  for (dp_i64 k = dp_thread(); k < count; k += dp_threads()) {
+    const LOCAL(vector) v = vectors[k];
+    LOCAL(add)(&most, &sum, &v, a.classes - k * LOCAL(each));
+  }
+  const dp_exponentials mine = {(double)most, (double)sum}, row = dp_block_exponentials(mine, shared);
+  dp_i64 label = 0;
+  const bool counts = LOCAL(counts)(&a, a.first + dp_block(), &label);
+  if (dp_thread() == 0)
+    a.losses[a.first + dp_block()] = counts ? row.most + dp_log_sum(row) - (double)GET(scores[label]) : 0;
+  if (!a.dloss) return;
+  dp_barrier();  // before somebody writes where the label's score is
+  const float top = (float)row.most, factor = counts ? (float)((double)*(const float *)a.dloss / a.divisor) : 0;
+  const float share = (float)(1 / row.sum) + (top - top);  // NaN if the largest is infinite
+  for (dp_i64 k = dp_thread(); k < all; k += dp_threads()) {
+    LOCAL(vector) v = vectors[k];
+    DP_UNROLL
+    for (int l = 0; l < LOCAL(each); l++) {
+      const dp_i64 c = k * LOCAL(each) + l;
+      const float p = expf(GET(v.e[l]) - top) * share - (c == label ? 1.0f : 0.0f);
+      v.e[l] = PUT(counts && c < a.classes ? factor * p : 0.0f);
+    }
+    vectors[k] = v;
+  }
+}

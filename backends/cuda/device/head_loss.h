@@ -1,0 +1,32 @@
+// The loss of the scores that a network's head makes, and its gradient in their place.
+#ifndef DP_BACKENDS_CUDA_DEVICE_HEAD_LOSS_H
+#define DP_BACKENDS_CUDA_DEVICE_HEAD_LOSS_H
+
+#include "backends/cuda/device/place.h"
+#include "backends/cuda/device/report.h"
+
+enum { DP_HEAD_LOSS_VECTOR = 16 };  // bytes: what a thread takes at once. Rows begin at multiples of it
+
+typedef struct {
+  long long classes, pitch;  // pitch: elements from one row of scores to the next
+  long long first;           // the first row's label
+  dp_place place;            // of the labels
+  dp_cuda_reporter reporter;
+  void *scores;
+  const void *labels, *dloss;  // dloss: NULL: no gradient is wanted
+  long long ignored;
+  int has_ignored;
+  double divisor;
+  double *losses;  // by label
+} dp_head_loss_arguments;
+
+// Rows of `columns` elements copied into rows of `wide` elements, of which those that are more become 0.
+typedef struct {
+  long long columns, wide, from_pitch, to_pitch;
+  long long parts;  // blocks of a row
+  const void *x;
+  void *y;
+} dp_pitch_arguments;
+enum { DP_PITCH_EACH = 8, DP_PITCH_THREADS = 256 };
+
+#endif
