@@ -1,6 +1,7 @@
 // Updates parameters of type T by the learning rate. As on the CPU, updates are computed in double and
 // rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which moves elements of the size of T.
 #include "backends/cuda/device/update.h"
+#include "backends/cuda/device/vectors.h"
 
 typedef struct {
   double lr, gradient;              // factors of the step and of the gradient
@@ -23,35 +24,83 @@ DP_DEVICE void LOCAL(make_rule)(const dp_update_arguments *a, LOCAL(rule) * r) {
 }
 
 // Rounded as a product of its own would be.
-DP_DEVICE double LOCAL(gradient)(const LOCAL(rule) * r, const void *g, dp_i64 i) {
-  return (double)(W)((double)GET(((const T *)g)[i]) * r->gradient);
-}
+DP_DEVICE double LOCAL(gradient)(const LOCAL(rule) * r, T g) { return (double)(W)((double)GET(g) * r->gradient); }
 
-DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x, dp_i64 i) {
-  const double w = (double)GET(((const T *)x->in[0])[i]), d = LOCAL(gradient)(r, x->in[2], i) + a->weight_decay * w;
+// in: parameter, velocity, gradient. out: parameter, velocity.
+DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, bool has_velocity, const T *in, T *out) {
+  const double w = (double)GET(in[0]), d = LOCAL(gradient)(r, in[2]) + a->weight_decay * w;
   double step = d;
-  if (x->in[1]) {
-    const double old = (double)GET(((const T *)x->in[1])[i]);
+  if (has_velocity) {
+    const double old = (double)GET(in[1]);
     const double velocity = r->first ? d : a->momentum * old + (1 - a->dampening) * d;
     step = a->nesterov ? d + a->momentum * velocity : velocity;
-    if (x->out[1]) ((T *)x->out[1])[i] = PUT(velocity);
+    out[1] = PUT(velocity);
   }
-  ((T *)x->out[0])[i] = PUT(w - r->lr * step);
+  out[0] = PUT(w - r->lr * step);
 }
 
-DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x, dp_i64 i) {
-  const double w = (double)GET(((const T *)x->in[0])[i]), m = (double)GET(((const T *)x->in[1])[i]);
-  const double v = (double)GET(((const T *)x->in[2])[i]), d = LOCAL(gradient)(r, x->in[3], i) + r->decay * w;
+// in: parameter, mean, mean of squares, gradient. out: all but the last.
+DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const T *in, T *out) {
+  const double w = (double)GET(in[0]), m = (double)GET(in[1]), v = (double)GET(in[2]);
+  const double d = LOCAL(gradient)(r, in[3]) + r->decay * w;
   const double mean = m + (1 - a->beta1) * (d - m), square = a->beta2 * v + (1 - a->beta2) * d * d;
-  ((T *)x->out[0])[i] = PUT(r->keep * w - r->rate * mean / (sqrt(square) * r->scale + a->eps));
-  ((T *)x->out[1])[i] = PUT(mean);
-  ((T *)x->out[2])[i] = PUT(square);
+  out[0] = PUT(r->keep * w - r->rate * mean / (sqrt(square) * r->scale + a->eps));
+  out[1] = PUT(mean);
+  out[2] = PUT(square);
 }
 
-// Each result is its operand.
-DP_DEVICE void LOCAL(keep)(const dp_update_tensor *x, dp_i64 i) {
+// The results of one element; with `skip` they are the operands.
+DP_DEVICE void LOCAL(change)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip, bool has_velocity,
+                             const T *in, T *out) {
+  if (skip)
+    for (int k = 0; k < 3; k++) out[k] = in[k];
+  else if (ASSIGN)
+    out[0] = in[1];
+  else if (ADAM)
+    LOCAL(adam)(a, r, in, out);
+  else
+    LOCAL(sgd)(a, r, has_velocity, in, out);
+}
+
+// Neighbouring elements, each operand's read at once.
+enum { LOCAL(width) = sizeof(T) < 2 ? 8 : DP_VECTOR_BYTES / sizeof(T) };
+typedef struct DP_ALIGNED(LOCAL(width) * sizeof(T)) {
+  T e[LOCAL(width)];
+} LOCAL(vector);
+
+DP_DEVICE bool LOCAL(is_aligned)(const dp_update_tensor *x) {
+  dp_u64 bits = 0;
+  for (int k = 0; k < 4; k++) bits |= (dp_u64)x->in[k];
+  for (int k = 0; k < 3; k++) bits |= (dp_u64)x->out[k];
+  return bits % sizeof(LOCAL(vector)) == 0;
+}
+
+DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
+                                    const dp_update_tensor *x, dp_i64 i) {
+  LOCAL(vector) from[4], to[3];
+  DP_UNROLL
+  for (int k = 0; k < 4; k++) from[k] = *(const LOCAL(vector) *)((const T *)x->in[x->in[k] ? k : 0] + i);
+  DP_UNROLL
+  for (int l = 0; l < LOCAL(width); l++) {
+    const T in[4] = {from[0].e[l], from[1].e[l], from[2].e[l], from[3].e[l]};
+    T out[3] = {in[0], in[1], in[2]};
+    LOCAL(change)(a, r, skip, x->in[1] != 0, in, out);
+    DP_UNROLL
+    for (int k = 0; k < 3; k++) to[k].e[l] = out[k];
+  }
+  DP_UNROLL
   for (int k = 0; k < 3; k++)
-    if (x->out[k] && x->out[k] != x->in[k]) ((T *)x->out[k])[i] = ((const T *)x->in[k])[i];
+    if (x->out[k] && !(skip && x->out[k] == x->in[k])) *(LOCAL(vector) *)((T *)x->out[k] + i) = to[k];
+}
+
+DP_DEVICE void LOCAL(change_one)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
+                                 const dp_update_tensor *x, dp_i64 i) {
+  T in[4], out[3];
+  for (int k = 0; k < 4; k++) in[k] = ((const T *)x->in[x->in[k] ? k : 0])[i];
+  for (int k = 0; k < 3; k++) out[k] = in[k];
+  LOCAL(change)(a, r, skip, x->in[1] != 0, in, out);
+  for (int k = 0; k < 3; k++)
+    if (x->out[k] && !(skip && x->out[k] == x->in[k])) ((T *)x->out[k])[i] = out[k];
 }
 
 // The tensor that this block works on.
@@ -73,16 +122,15 @@ DP_BLOCK_KERNEL(dp_update_arguments) {
   if (dp_thread() == 0 && !ASSIGN) LOCAL(make_rule)(&a, &rule);
   dp_barrier();
   const dp_update_tensor own = a.tensors ? a.tensors[LOCAL(tensor)(&a)] : a.one, *x = &own;
-  dp_i64 i = (dp_block() - x->first_block) * (DP_UPDATE_THREADS * DP_UPDATE_EACH) + dp_thread();
-  for (int k = 0; k < DP_UPDATE_EACH; k++, i += DP_UPDATE_THREADS) {
+  const bool aligned = LOCAL(is_aligned)(x);
+  const dp_i64 first = (dp_block() - x->first_block) * (DP_UPDATE_THREADS * DP_UPDATE_EACH);
+  for (int k = 0; k < DP_UPDATE_EACH / LOCAL(width); k++) {
+    const dp_i64 i = first + (k * DP_UPDATE_THREADS + dp_thread()) * LOCAL(width);
     if (i >= x->count) return;
-    if (skip)
-      LOCAL(keep)(x, i);
-    else if (ASSIGN)
-      ((T *)x->out[0])[i] = ((const T *)x->in[1])[i];
-    else if (ADAM)
-      LOCAL(adam)(&a, &rule, x, i);
+    const dp_i64 end = i + LOCAL(width) < x->count ? i + LOCAL(width) : x->count;
+    if (aligned && end == i + LOCAL(width))
+      LOCAL(change_vector)(&a, &rule, skip, x, i);
     else
-      LOCAL(sgd)(&a, &rule, x, i);
+      for (dp_i64 l = i; l < end; l++) LOCAL(change_one)(&a, &rule, skip, x, l);
   }
 }

@@ -2,7 +2,9 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_UPDATE_H
 #define DP_BACKENDS_CUDA_DEVICE_UPDATE_H
 
-enum { DP_UPDATE_EACH = 4, DP_UPDATE_THREADS = 256 };  // elements of a thread; threads of a block
+// Elements of a thread, a multiple of what it reads at once: many, since every block computes the factors of its step
+// first. Threads of a block.
+enum { DP_UPDATE_EACH = 16, DP_UPDATE_THREADS = 256 };
 
 // in: parameter, its state, gradient. out: parameter and state; most often where they are in `in`. State that an
 // optimizer has not is NULL.
