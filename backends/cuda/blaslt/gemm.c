@@ -2,7 +2,10 @@
 #include <stdlib.h>
 
 #include "backends/cuda/blaslt/product.h"
+#include "backends/cuda/gpu/alignment.h"
 #include "backends/cuda/kernels/spread.h"
+#include "ir/base/base.h"
+#include "ir/kernel/extents.h"
 
 typedef enum {
   ABSENT,
@@ -15,6 +18,7 @@ typedef struct {
   int64_t m, n;
   addend c;
   bool multiplies;               // k is not 0
+  int64_t parts;                 // products whose sum is the result: more than 1 where sums are long
   dp_blaslt_product product;     // if it multiplies
   const dp_cuda_function *fill;  // before the product, or instead of it
   int64_t row, column;           // strides of C
@@ -27,20 +31,23 @@ static bool match(const dp_kernel_spec *spec) {
   return !half || !adds || dp_node_float(spec->node, "beta", 1) == 1;
 }
 
-// With a bias the library does not divide the sum over k among blocks. Where results are few and sums long, that leaves
-// most of a GPU idle: on an H200, (64, 25088) by (25088, 1024) in float32 takes 3.9 ms with a bias.
-enum { TILE = 128, FEW_TILES = 64, LONG_SUM = 2048 };
-static bool divides_sum(const gemm *s, int64_t k) {
-  const int64_t tiles = (s->m + TILE - 1) / TILE * ((s->n + TILE - 1) / TILE);
-  return tiles < FEW_TILES && k >= LONG_SUM;
+// The library's favourite leaves most of a GPU idle where results are few and sums long: on an H200, (64, 25088) by
+// (25088, 1024) in float32 takes 3.9 ms. Then each of some blocks of the sum is a product of its own, in scratch, and
+// these are added in order. In 16 bits that would round each of them.
+enum { TILE = 128, FEW_TILES = 64, ENOUGH_TILES = 132, LONG_SUM = 2048, LEAST_SUM = 512, MOST_PARTS = 16 };
+static int64_t parts_of(dp_dtype dtype, int64_t m, int64_t n, int64_t k) {
+  const int64_t tiles = (m + TILE - 1) / TILE * ((n + TILE - 1) / TILE);
+  if ((dtype != DP_FLOAT32 && dtype != DP_FLOAT64) || tiles >= FEW_TILES || k < LONG_SUM) return 1;
+  int64_t parts = dp_min_i64(dp_min_i64(ENOUGH_TILES / tiles, MOST_PARTS), k / LEAST_SUM);
+  while (parts > 1 && k % (parts * 4)) parts--;
+  return dp_max_i64(parts, 1);
 }
 
 // A factor of 0 would let the library leave out C, and with it its NaN.
-static addend addend_of(const dp_kernel_spec *spec, const gemm *s, int64_t k, double beta) {
+static addend addend_of(const dp_kernel_spec *spec, const gemm *s, double beta) {
   if (spec->n_inputs < 3 || !spec->inputs[2].present) return ABSENT;
   if (dp_local_count(&spec->inputs[2].local) == s->m * s->n && beta != 0) return WHOLE;
-  const bool row = s->row == 0 && s->column == 1 && beta == 1 && spec->inputs[0].dtype != DP_FLOAT64;
-  return row && !divides_sum(s, k) ? ROW : SPREAD;
+  return s->row == 0 && s->column == 1 && beta == 1 && spec->inputs[0].dtype != DP_FLOAT64 ? ROW : SPREAD;
 }
 
 static void set_strides(const dp_kernel_spec *spec, gemm *s) {
@@ -74,6 +81,28 @@ static dp_status prepare_product(const dp_kernel_spec *spec, int64_t k, double b
   return dp_blaslt_product_need(&p, &s->product);
 }
 
+// Blocks of the sum, as a batch.
+static dp_status prepare_parts(const dp_kernel_spec *spec, int64_t k, gemm *s) {
+  const bool trans_a = dp_node_int(spec->node, "transA", 0), trans_b = dp_node_int(spec->node, "transB", 0);
+  const int64_t each = k / s->parts;
+  const dp_blaslt_spec p = {.dtype = spec->inputs[0].dtype,
+                            .tf32 = dp_kernel_takes_tf32(spec),
+                            .trans_a = trans_a,
+                            .trans_b = trans_b,
+                            .m = s->m,
+                            .n = s->n,
+                            .k = each,
+                            .batches = s->parts,
+                            .a_stride = trans_a ? each * s->m : each,
+                            .b_stride = trans_b ? each : each * s->n,
+                            .a_row = trans_a ? 0 : k,
+                            .b_row = trans_b ? k : 0,
+                            .alpha = dp_node_float(spec->node, "alpha", 1),
+                            .alignment = DP_BLASLT_ALIGNMENT,
+                            .workspace = dp_blaslt_scratch_bytes(spec)};
+  return dp_blaslt_product_need(&p, &s->product);
+}
+
 static dp_status make(const dp_kernel_spec *spec, gemm *s) {
   const int64_t k = spec->inputs[0].local.extents[dp_node_int(spec->node, "transA", 0) ? 0 : 1];
   const double beta = dp_node_float(spec->node, "beta", 1);
@@ -81,10 +110,15 @@ static dp_status make(const dp_kernel_spec *spec, gemm *s) {
   s->n = spec->outputs[0].local.extents[1];
   if (s->m == 0 || s->n == 0) return DP_OK;
   set_strides(spec, s);
-  s->c = addend_of(spec, s, k, beta);
+  s->c = addend_of(spec, s, beta);
   s->multiplies = k != 0;
-  if (s->multiplies) DP_TRY(prepare_product(spec, k, beta, s));
-  return s->multiplies && s->c != SPREAD ? DP_OK : dp_cuda_spread_add(spec->inputs[0].dtype, &s->fill);
+  s->parts = parts_of(spec->inputs[0].dtype, s->m, s->n, k);
+  if (s->parts > 1)
+    DP_TRY(prepare_parts(spec, k, s));
+  else if (s->multiplies)
+    DP_TRY(prepare_product(spec, k, beta, s));
+  return s->multiplies && s->c != SPREAD && s->parts == 1 ? DP_OK
+                                                          : dp_cuda_spread_add(spec->inputs[0].dtype, &s->fill);
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
@@ -98,20 +132,49 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return status;
 }
 
+static int64_t sum_of(const dp_kernel_spec *spec) {
+  return spec->inputs[0].local.extents[dp_node_int(spec->node, "transA", 0) ? 0 : 1];
+}
+
+static uint64_t parts_bytes(const dp_kernel_spec *spec) {
+  const dp_local *y = &spec->outputs[0].local;
+  const dp_dtype dtype = spec->inputs[0].dtype;
+  const int64_t parts = parts_of(dtype, y->extents[0], y->extents[1], sum_of(spec));
+  return parts == 1 ? 0 : dp_align_up((uint64_t)(parts * dp_local_count(y)) * dp_type_bytes(dtype), DP_CUDA_ALIGNMENT);
+}
+
+// Fewer samples may be fewer results and more parts, but never more than ENOUGH_TILES tiles in all.
+static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  const dp_local *y = &spec->outputs[0].local;
+  const dp_dtype dtype = spec->inputs[0].dtype;
+  const bool wide = dtype == DP_FLOAT32 || dtype == DP_FLOAT64;
+  uint64_t parts = parts_bytes(spec);
+  if (wide && y->symbolic && sum_of(spec) >= LONG_SUM)
+    parts = (uint64_t)dp_min_i64(ENOUGH_TILES * TILE * TILE, MOST_PARTS * dp_local_count(y)) * dp_type_bytes(dtype);
+  return dp_blaslt_scratch_bytes(spec) + parts;
+}
+
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   const gemm *s = state;
   const void *c = s->c == ABSENT ? NULL : in[2];
-  if (s->fill)
-    DP_TRY(dp_cuda_spread(queue, s->fill,
-                          &(dp_spread_arguments){.y = out[0],
-                                                 .c = c,
-                                                 .count = s->m * s->n,
-                                                 .rows = s->m,
-                                                 .columns = s->n,
-                                                 .row = s->row,
-                                                 .column = s->column,
-                                                 .factor = dp_node_float(spec->node, "beta", 1)}));
+  const dp_spread_arguments fill = {.y = out[0],
+                                    .c = c,
+                                    .count = s->m * s->n,
+                                    .rows = s->m,
+                                    .columns = s->n,
+                                    .row = s->row,
+                                    .column = s->column,
+                                    .factor = dp_node_float(spec->node, "beta", 1)};
+  if (s->parts > 1) {
+    dp_spread_arguments sum = fill;
+    sum.parts = s->parts;
+    sum.x = scratch;
+    const dp_blaslt_data parts = {.a = in[0], .b = in[1], .y = scratch};
+    DP_TRY(dp_blaslt_product_enqueue(&s->product, queue, &parts, (char *)scratch + parts_bytes(spec)));
+    return dp_cuda_spread(queue, s->fill, &sum);
+  }
+  if (s->fill) DP_TRY(dp_cuda_spread(queue, s->fill, &fill));
   if (!s->multiplies) return DP_OK;
   const dp_blaslt_data data = {
       .a = in[0], .b = in[1], .c = s->c == WHOLE ? c : NULL, .bias = s->c == ROW ? c : NULL, .y = out[0]};
@@ -126,7 +189,7 @@ const dp_kernel dp_kernel_cuda_blaslt_Gemm = {
     .library = true,
     .types = DP_FLOATS,
     .match = match,
-    .scratch_bytes = dp_blaslt_scratch_bytes,
+    .scratch_bytes = scratch_bytes,
     .shares_state = true,
     .expect = dp_blaslt_expect,
     .prepare = prepare,

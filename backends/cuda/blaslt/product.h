@@ -34,10 +34,11 @@ typedef struct {
   double alpha, beta;
   bool bias;
   uint32_t alignment;  // bytes, a power of two: of a, b, c and y
+  uint64_t workspace;  // bytes that there are; 0: dp_blaslt_workspace of all results
 } dp_blaslt_spec;
 
 static inline uint64_t dp_blaslt_spec_workspace(const dp_blaslt_spec *spec) {
-  return dp_blaslt_workspace(spec->batches * spec->m * spec->n);
+  return spec->workspace ? spec->workspace : dp_blaslt_workspace(spec->batches * spec->m * spec->n);
 }
 
 typedef struct {

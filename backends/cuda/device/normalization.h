@@ -6,7 +6,8 @@
 
 // Element i of row r uses scale and bias number r % groups * per + i / inner.
 typedef struct {
-  long long length, groups, per, inner;
+  long long rows, length, groups, per, inner;
+  long long aligned;  // whether a row, scale and bias can be read by vectors
   int about_mean;  // 0: use the mean square and subtract nothing
   double epsilon;
   long long shares;              // of a row

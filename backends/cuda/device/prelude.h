@@ -186,6 +186,23 @@ DP_DEVICE dp_bfloat16 dp_bfloat16_put(float x) {
 
 DP_DEVICE float dp_bfloat16_get(dp_bfloat16 x) { return dp_float_of((dp_u32)x.bits << 16); }
 
+// Rounded as if it had been in memory; a NaN may be any.
+#ifdef __CUDACC__
+DP_DEVICE float dp_float16_round(float x) {
+  float y;
+  asm("{ .reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.f32.f16 %0, h; }" : "=f"(y) : "f"(x));
+  return y;
+}
+DP_DEVICE float dp_bfloat16_round(float x) {
+  unsigned short bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return dp_float_of((dp_u32)bits << 16);
+}
+#else
+DP_DEVICE float dp_float16_round(float x) { return dp_float16_get(dp_float16_put(x)); }
+DP_DEVICE float dp_bfloat16_round(float x) { return dp_bfloat16_get(dp_bfloat16_put(x)); }
+#endif
+
 // The float that rounds to narrower types as x does: x if it is one, else of the two around it the one with an odd last
 // bit. Boldo, Melquiond: "When double rounding is odd", 2005.
 DP_DEVICE float dp_round_to_odd(double x) {

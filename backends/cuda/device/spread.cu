@@ -9,6 +9,9 @@ DP_KERNEL(dp_spread_arguments) {
     const T *c = (const T *)a.c;
     value = (W)a.factor * GET(c[i / a.columns % a.rows * a.row + i % a.columns * a.column]);
   }
+  W sum = 0;
+  for (dp_i64 p = 0; p < a.parts; p++) sum += GET(((const T *)a.x)[p * a.count + i]);
+  if (a.parts) value += sum;
   T *y = (T *)a.y;
   y[i] = PUT(a.adds ? GET(y[i]) + value : value);
 }

@@ -1,5 +1,11 @@
-// Copies elements of type T along RANK dims, at least one. INDEX is an unsigned type that holds the count.
+// Copies elements of type T along RANK dims, at least one, WIDTH neighbours at a time: the last dim counts them. INDEX is
+// an unsigned type that holds the count.
 #include "backends/cuda/device/strided.h"
+#include "backends/cuda/device/vectors.h"
+
+typedef struct DP_ALIGNED(WIDTH * sizeof(T)) {
+  T e[WIDTH];
+} LOCAL(vector);
 
 DP_KERNEL(dp_strided_arguments) {
   for (dp_i64 i = dp_index(); i < a.count; i += dp_stride()) {
@@ -13,6 +19,12 @@ DP_KERNEL(dp_strided_arguments) {
     }
     from += (dp_i64)rest * a.from_strides[0];
     to += (dp_i64)rest * a.to_strides[0];
-    ((T *)a.to)[to] = ((const T *)a.from)[from];
+    const T *x = (const T *)a.from + from;
+    T *y = (T *)a.to + to;
+    if (a.aligned) {
+      *(LOCAL(vector) *)y = *(const LOCAL(vector) *)x;
+      continue;
+    }
+    for (int l = 0; l < WIDTH; l++) y[l] = x[l];
   }
 }

@@ -10,6 +10,7 @@ enum {
 // Strides are in elements. `from` and `to` are the first element's.
 typedef struct {
   long long count, extents[DP_STRIDED_RANK], from_strides[DP_STRIDED_RANK], to_strides[DP_STRIDED_RANK];
+  long long aligned;  // whether neighbours that are copied together can be moved at once, at both ends
   const void *from;
   void *to;
 } dp_strided_arguments;

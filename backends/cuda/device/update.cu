@@ -1,5 +1,6 @@
-// Updates parameters of type T by the learning rate. As on the CPU, updates are computed in double and
-// rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which moves elements of the size of T.
+// Updates parameters of type T by the learning rate. As on the CPU, updates are computed in double, but for Adam's
+// quotient, and rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which moves elements of the
+// size of T.
 #include "backends/cuda/device/update.h"
 #include "backends/cuda/device/vectors.h"
 
@@ -39,12 +40,16 @@ DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, b
   out[0] = PUT(w - r->lr * step);
 }
 
-// in: parameter, mean, mean of squares, gradient. out: all but the last.
+DP_DEVICE W LOCAL(root)(W x) { return sizeof(W) == 4 ? (W)sqrtf((float)x) : (W)sqrt((double)x); }
+
+// in: parameter, mean, mean of squares, gradient. out: all but the last. The quotient is taken in W: GPUs divide doubles
+// so slowly that memory would wait, and what W loses is far below the last digit of a parameter that moves by it.
 DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const T *in, T *out) {
   const double w = (double)GET(in[0]), m = (double)GET(in[1]), v = (double)GET(in[2]);
   const double d = LOCAL(gradient)(r, in[3]) + r->decay * w;
   const double mean = m + (1 - a->beta1) * (d - m), square = a->beta2 * v + (1 - a->beta2) * d * d;
-  out[0] = PUT(r->keep * w - r->rate * mean / (sqrt(square) * r->scale + a->eps));
+  const W moved = (W)mean / (LOCAL(root)((W)square) * (W)r->scale + (W)a->eps);
+  out[0] = PUT(r->keep * w - r->rate * (double)moved);
   out[1] = PUT(mean);
   out[2] = PUT(square);
 }

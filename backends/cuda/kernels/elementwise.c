@@ -259,8 +259,7 @@ static void write_member(FILE *to, const dp_cuda_elementwise *e, const dp_kernel
   }
   // Small integers wrap in their own type, and floats are rounded to it, as if the result had been in memory.
   if (is_half(to_type))
-    fprintf(to, "    v%d = %s_get(%s_put(v%d));\n", member->outputs[0], to_type->stored, to_type->stored,
-            member->outputs[0]);
+    fprintf(to, "    v%d = %s_round(v%d);\n", member->outputs[0], to_type->stored, member->outputs[0]);
   else if (strcmp(to_type->stored, to_type->computed))
     fprintf(to, "    v%d = (%s)v%d;\n", member->outputs[0], to_type->stored, member->outputs[0]);
 }

@@ -1,10 +1,13 @@
-// LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A
-// block for each row; few long rows are shared by blocks, whose first launch finds means and squares.
+// LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A warp
+// for each short row whose elements have a scale each, a block for each other; few long rows are shared by blocks, whose
+// first launch finds means and squares.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/shares.h"
@@ -47,16 +50,23 @@ static int64_t set_rows(const dp_kernel_spec *spec, bool of_channels, dp_normali
 
 typedef struct {
   dp_normalization_arguments arguments;  // but for the addresses
-  int64_t rows;
+  int width;  // elements that a thread of a warp reads at once; 0: a row has a block, or several
   const dp_cuda_function *parts, *apply;  // parts: NULL where no row is shared
 } normalization_state;
+
+// The longest row that a warp keeps in its registers.
+enum { MOST_OF_WARP = 2048 };
 
 static normalization_state divide(const dp_kernel_spec *spec) {
   const int kind = kind_of(spec);
   normalization_state s = {
       .arguments = {.about_mean = kinds[kind].about_mean, .epsilon = dp_node_float(spec->node, "epsilon", 1e-5)}};
-  s.rows = set_rows(spec, kinds[kind].of_channels, &s.arguments);
-  s.arguments.shares = dp_cuda_row_shares(s.rows, s.arguments.length);
+  dp_normalization_arguments *a = &s.arguments;
+  a->rows = set_rows(spec, kinds[kind].of_channels, a);
+  a->shares = dp_cuda_row_shares(a->rows, a->length);
+  if (kinds[kind].of_channels || a->length > MOST_OF_WARP || !a->length) return s;
+  s.width = (int)(DP_VECTOR_BYTES / dp_type_bytes(spec->inputs[0].dtype));
+  while (a->length % s.width) s.width /= 2;
   return s;
 }
 
@@ -64,10 +74,20 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   return dp_cuda_row_parts(divide(spec).arguments.length, sizeof(dp_moments));
 }
 
+static dp_status add_rows(const normalization_state *s, const char *type, const dp_cuda_function **function) {
+  const int64_t each = DP_WARP * s->width, vectors = (s->arguments.length + each - 1) / each;
+  char defines[512];
+  snprintf(defines, sizeof defines, "%s#define WIDTH %d\n#define VECTORS %d\n", type, s->width, (int)vectors);
+  return dp_cuda_function_add("normalization_rows", defines, dp_cuda_source_normalization_rows, function);
+}
+
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   normalization_state s = divide(spec);
   const char *defines = dp_cuda_type_of(spec->inputs[0].dtype)->defines;
-  DP_TRY(dp_cuda_function_add("normalization", defines, dp_cuda_source_normalization, &s.apply));
+  if (s.width)
+    DP_TRY(add_rows(&s, defines, &s.apply));
+  else
+    DP_TRY(dp_cuda_function_add("normalization", defines, dp_cuda_source_normalization, &s.apply));
   if (s.arguments.shares > 1)
     DP_TRY(dp_cuda_function_add("normalization_parts", defines, dp_cuda_source_normalization_parts, &s.parts));
   normalization_state *made = malloc(sizeof *made);
@@ -75,6 +95,15 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   *made = s;
   *state = made;
   return DP_OK;
+}
+
+static dp_status enqueue_rows(const normalization_state *s, const dp_kernel_spec *spec, dp_queue *queue,
+                              dp_normalization_arguments *a) {
+  const uintptr_t bytes = (uintptr_t)s->width * dp_type_bytes(spec->inputs[0].dtype);
+  const uintptr_t all = (uintptr_t)a->x | (uintptr_t)a->y | (uintptr_t)a->scale | (uintptr_t)a->bias;
+  a->aligned = all % bytes == 0;
+  const int64_t each = DP_CUDA_THREADS / DP_WARP;
+  return dp_cuda_launch(queue, s->apply, (a->rows + each - 1) / each, DP_CUDA_THREADS, a, sizeof *a);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -88,9 +117,10 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   a.y = out[0];
   a.mean = dp_has_out(spec, 1) ? out[1] : NULL;
   a.invstd = dp_has_out(spec, 2) ? out[2] : NULL;
+  if (s->width) return enqueue_rows(s, spec, queue, &a);
   const int threads = dp_cuda_row_threads(a.length);
-  if (s->parts) DP_TRY(dp_cuda_launch(queue, s->parts, s->rows * a.shares, threads, &a, sizeof a));
-  return dp_cuda_launch(queue, s->apply, s->rows * a.shares, threads, &a, sizeof a);
+  if (s->parts) DP_TRY(dp_cuda_launch(queue, s->parts, a.rows * a.shares, threads, &a, sizeof a));
+  return dp_cuda_launch(queue, s->apply, a.rows * a.shares, threads, &a, sizeof a);
 }
 
 const dp_kernel dp_kernel_cuda_normalization = {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/kernels/types.h"
 
 _Static_assert((int)DP_STRIDED_RANK == 2 * (int)DP_MAX_RANK, "Tile walks each dim in two");
@@ -59,6 +60,22 @@ static int64_t tiles_of(const dp_strided_arguments *a, int rank) {
   return tiles;
 }
 
+// Makes the last dim one of neighbours that can be moved at once; returns how many these are.
+static int64_t widen(dp_strided_arguments *a, int rank, const dp_cuda_path *path, int64_t bytes) {
+  const int last = rank - 1;
+  if (a->from_strides[last] != 1 || a->to_strides[last] != 1) return 1;
+  int64_t width = DP_VECTOR_BYTES / bytes;
+  for (; width > 1; width /= 2) {
+    bool parts = a->extents[last] % width || path->from_start % width || path->to_start % width;
+    for (int d = 0; d < last; d++) parts |= a->from_strides[d] % width || a->to_strides[d] % width;
+    if (!parts) break;
+  }
+  a->extents[last] /= width;
+  a->count /= width;
+  a->from_strides[last] = a->to_strides[last] = width;
+  return width;
+}
+
 dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_copy *copy) {
   *copy = (dp_cuda_copy){
       .element_bytes = (int64_t)dp_type_bytes(dtype), .from_start = path->from_start, .to_start = path->to_start};
@@ -72,10 +89,12 @@ dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_co
   if (!a->count) return DP_OK;
   if (!rank) a->extents[rank++] = 1;
   const bool tiles = arrange_tiles(a, rank);
+  copy->width = tiles ? 1 : widen(a, rank, path, copy->element_bytes);
   copy->blocks = tiles ? tiles_of(a, rank) : dp_cuda_blocks(a->count);
-  char defines[96];
-  snprintf(defines, sizeof defines, "#define T %s\n#define RANK %d\n#define INDEX %s\n",
-           dp_cuda_type_of_bytes(dp_type_bytes(dtype)), rank, a->count <= UINT32_MAX ? "dp_u32" : "dp_u64");
+  char defines[128];
+  snprintf(defines, sizeof defines, "#define T %s\n#define RANK %d\n#define WIDTH %d\n#define INDEX %s\n",
+           dp_cuda_type_of_bytes(dp_type_bytes(dtype)), rank, (int)copy->width,
+           a->count <= UINT32_MAX ? "dp_u32" : "dp_u64");
   return dp_cuda_function_add(tiles ? "tiles" : "strided", defines,
                               tiles ? dp_cuda_source_tiles : dp_cuda_source_strided, &copy->function);
 }
@@ -97,6 +116,7 @@ dp_status dp_cuda_copy_enqueue(const dp_cuda_copy *copy, dp_queue *queue, const 
   dp_strided_arguments a = copy->arguments;
   a.from = (const char *)from + copy->from_start * copy->element_bytes;
   a.to = (char *)to + copy->to_start * copy->element_bytes;
+  a.aligned = ((uintptr_t)a.from | (uintptr_t)a.to) % (uintptr_t)(copy->width * copy->element_bytes) == 0;
   return dp_cuda_launch(queue, copy->function, copy->blocks, DP_CUDA_THREADS, &a, sizeof a);
 }
 

@@ -1,0 +1,93 @@
+// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH elements a
+// thread. Elements are computed with relative to the row's first one, so that W is exact enough for their mean. Rows for
+// which W has no room are computed in double, from memory.
+#include "backends/cuda/device/block.h"
+#include "backends/cuda/device/normalization.h"
+#include "backends/cuda/device/vectors.h"
+
+typedef struct DP_ALIGNED(WIDTH * sizeof(T)) {
+  T e[WIDTH];
+} LOCAL(vector);
+
+DP_DEVICE LOCAL(vector) LOCAL(load)(const dp_normalization_arguments *a, const void *from, dp_i64 i) {
+  const T *x = (const T *)from + i;
+  if (a->aligned) return *(const LOCAL(vector) *)x;
+  LOCAL(vector) v;
+  DP_UNROLL
+  for (int l = 0; l < WIDTH; l++) v.e[l] = x[l];
+  return v;
+}
+
+DP_DEVICE dp_moments LOCAL(wide)(const dp_normalization_arguments *a, const T *x, const T *scale, const T *bias, T *y) {
+  const dp_i64 lane = dp_thread() % DP_WARP;
+  dp_moments made = {0, 0};
+  double sum = 0, square = 0;
+  for (dp_i64 i = lane; i < a->length; i += DP_WARP) sum += (double)GET(x[i]);
+  sum = dp_warp_sum(sum);
+  if (a->about_mean) made.mean = sum / (double)a->length;
+  for (dp_i64 i = lane; i < a->length; i += DP_WARP)
+    square += ((double)GET(x[i]) - made.mean) * ((double)GET(x[i]) - made.mean);
+  made.square = 1 / sqrt(dp_warp_sum(square) / (double)a->length + a->epsilon);
+  for (dp_i64 i = lane; i < a->length; i += DP_WARP)
+    y[i] = PUT(((double)GET(x[i]) - made.mean) * made.square * (double)GET(scale[i]) +
+               (bias ? (double)GET(bias[i]) : 0));
+  return made;
+}
+
+DP_DEVICE void LOCAL(keep)(const dp_normalization_arguments *a, dp_i64 row, double mean, double invstd) {
+  if (dp_thread() % DP_WARP) return;
+  if (a->mean) ((T *)a->mean)[row] = PUT(mean);
+  if (a->invstd) ((T *)a->invstd)[row] = PUT(invstd);
+}
+
+DP_BLOCK_KERNEL(dp_normalization_arguments) {
+  const dp_i64 row = dp_block() * (dp_threads() / DP_WARP) + dp_thread() / DP_WARP;
+  const int lane = dp_thread() % DP_WARP;
+  if (row >= a.rows) return;
+  const T *x = (const T *)a.x + row * a.length;
+  T *y = (T *)a.y + row * a.length;
+  const W origin = a.about_mean ? GET(x[0]) : 0;
+  W z[VECTORS][WIDTH], sum = 0, square = 0;
+  DP_UNROLL
+  for (int k = 0; k < VECTORS; k++) {
+    const dp_i64 i = (k * DP_WARP + lane) * WIDTH;
+    if (i >= a.length) break;
+    const LOCAL(vector) v = LOCAL(load)(&a, x, i);
+    DP_UNROLL
+    for (int l = 0; l < WIDTH; l++) {
+      z[k][l] = GET(v.e[l]) - origin;
+      sum += z[k][l];
+    }
+  }
+  const double mean = a.about_mean ? dp_warp_sum((double)sum) / (double)a.length : 0;
+  DP_UNROLL
+  for (int k = 0; k < VECTORS; k++) {
+    if ((k * DP_WARP + lane) * WIDTH >= a.length) break;
+    DP_UNROLL
+    for (int l = 0; l < WIDTH; l++) {
+      z[k][l] -= (W)mean;
+      square += z[k][l] * z[k][l];
+    }
+  }
+  const double squares = dp_warp_sum((double)square), invstd = 1 / sqrt(squares / (double)a.length + a.epsilon);
+  if (squares - squares != 0) {  // infinite, or NaN
+    const dp_moments made = LOCAL(wide)(&a, x, (const T *)a.scale, (const T *)a.bias, y);
+    LOCAL(keep)(&a, row, made.mean, made.square);
+    return;
+  }
+  DP_UNROLL
+  for (int k = 0; k < VECTORS; k++) {
+    const dp_i64 i = (k * DP_WARP + lane) * WIDTH;
+    if (i >= a.length) break;
+    const LOCAL(vector) scale = LOCAL(load)(&a, a.scale, i), bias = LOCAL(load)(&a, a.bias ? a.bias : a.scale, i);
+    LOCAL(vector) v;
+    DP_UNROLL
+    for (int l = 0; l < WIDTH; l++)
+      v.e[l] = PUT(z[k][l] * (W)invstd * GET(scale.e[l]) + (a.bias ? GET(bias.e[l]) : 0));
+    if (a.aligned)
+      *(LOCAL(vector) *)(y + i) = v;
+    else
+      for (int l = 0; l < WIDTH; l++) y[i + l] = v.e[l];
+  }
+  LOCAL(keep)(&a, row, (double)origin + mean, invstd);
+}
