@@ -12,7 +12,7 @@ typedef struct DP_ALIGNED(DP_HEAD_LOSS_VECTOR) {
 } LOCAL(vector);
 
 // As DP_ADD_EXPONENTIAL, a vector at a time: one that equals the largest adds 1, also if that is infinite.
-DP_DEVICE void LOCAL(add)(float *most, float *sum, const LOCAL(vector) * v, dp_i64 count) {
+DP_DEVICE void LOCAL(add)(float *most, float *sum, const LOCAL(vector) * v, int count) {
   float top = *most;
   DP_UNROLL
   for (int l = 0; l < LOCAL(each); l++)
@@ -26,6 +26,12 @@ DP_DEVICE void LOCAL(add)(float *most, float *sum, const LOCAL(vector) * v, dp_i
     const float z = GET(v->e[l]);
     if (l < count) *sum += z == top ? 1 : expf(z - top);
   }
+}
+
+// How many of the vector's elements come before element `end`.
+DP_DEVICE int LOCAL(before)(dp_i64 vector, dp_i64 end) {
+  const dp_i64 left = end - vector * LOCAL(each);
+  return left < 0 ? 0 : left < LOCAL(each) ? (int)left : (int)LOCAL(each);
 }
 
 // The label, and whether it counts: one that is ignored or no class does not.
@@ -45,7 +51,7 @@ DP_BLOCK_KERNEL(dp_head_loss_arguments) {
   float most = -DP_INFINITY, sum = 0;
   for (dp_i64 k = dp_thread(); k < count; k += dp_threads()) {
     const LOCAL(vector) v = vectors[k];
-    LOCAL(add)(&most, &sum, &v, a.classes - k * LOCAL(each));
+    LOCAL(add)(&most, &sum, &v, LOCAL(before)(k, a.classes));
   }
   const dp_exponentials mine = {(double)most, (double)sum}, row = dp_block_exponentials(mine, shared);
   dp_i64 label = 0;
@@ -57,12 +63,13 @@ DP_BLOCK_KERNEL(dp_head_loss_arguments) {
   const float top = (float)row.most, factor = counts ? (float)((double)*(const float *)a.dloss / a.divisor) : 0;
   const float share = (float)(1 / row.sum) + (top - top);  // NaN if the largest is infinite
   for (dp_i64 k = dp_thread(); k < all; k += dp_threads()) {
+    const int count = counts ? LOCAL(before)(k, a.classes) : 0, own = LOCAL(before)(k, label);
+    const bool has_label = label / LOCAL(each) == k;
     LOCAL(vector) v = vectors[k];
     DP_UNROLL
     for (int l = 0; l < LOCAL(each); l++) {
-      const dp_i64 c = k * LOCAL(each) + l;
-      const float p = expf(GET(v.e[l]) - top) * share - (c == label ? 1.0f : 0.0f);
-      v.e[l] = PUT(counts && c < a.classes ? factor * p : 0.0f);
+      const float p = expf(GET(v.e[l]) - top) * share - (has_label && l == own ? 1.0f : 0.0f);
+      v.e[l] = PUT(l < count ? factor * p : 0.0f);
     }
     vectors[k] = v;
   }
