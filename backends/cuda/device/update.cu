@@ -84,7 +84,7 @@ DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(ru
                                     const dp_update_tensor *x, dp_i64 i) {
   LOCAL(vector) from[4], to[3];
   DP_UNROLL
-  for (int k = 0; k < 4; k++) from[k] = *(const LOCAL(vector) *)((const T *)x->in[x->in[k] ? k : 0] + i);
+  for (int k = 0; k < 4; k++) from[k] = *(const LOCAL(vector) *)((const T *)(x->in[k] ? x->in[k] : x->in[0]) + i);
   DP_UNROLL
   for (int l = 0; l < LOCAL(width); l++) {
     const T in[4] = {from[0].e[l], from[1].e[l], from[2].e[l], from[3].e[l]};
@@ -101,9 +101,12 @@ DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(ru
 DP_DEVICE void LOCAL(change_one)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
                                  const dp_update_tensor *x, dp_i64 i) {
   T in[4], out[3];
-  for (int k = 0; k < 4; k++) in[k] = ((const T *)x->in[x->in[k] ? k : 0])[i];
+  DP_UNROLL
+  for (int k = 0; k < 4; k++) in[k] = ((const T *)(x->in[k] ? x->in[k] : x->in[0]))[i];
+  DP_UNROLL
   for (int k = 0; k < 3; k++) out[k] = in[k];
   LOCAL(change)(a, r, skip, x->in[1] != 0, in, out);
+  DP_UNROLL
   for (int k = 0; k < 3; k++)
     if (x->out[k] && !(skip && x->out[k] == x->in[k])) ((T *)x->out[k])[i] = out[k];
 }
