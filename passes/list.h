@@ -14,6 +14,7 @@ DP_PASS(partition)
 DP_PASS(programs)
 // Before gradients, so that they too are found.
 DP_PASS(attention)
+DP_PASS(transposed)
 DP_PASS(autodiff)
 DP_PASS(optimizer)
 // Fold first: folded values can be merged, and nodes used only by folded ones become dead.
