@@ -17,10 +17,12 @@
 #include <thread>
 #include <tuple>
 
+#include "backends/cuda/blaslt/loss_head.h"
 #include "backends/cuda/cudnn/attention_step.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/target.h"
+#include "tests/backends/drawn_head.h"
 #include "tests/cuda/library_kernels.h"
 #include "tests/ir/text/text_helper.h"
 
@@ -170,6 +172,11 @@ void PrepareLarge() {
   const Problem large[] = {
       {"Transpose", "", "float32[40,40]", "", 1, 1},
       {"ReduceLogSumExp", "", "float32[5000]", "", 1, 1},
+      {"ReduceSum", "", "bfloat16[5000,40]", "axes=[0]", 1, 1},
+      {"ReduceSum", "", "float32[5000,40]", "axes=[0]", 1, 1},
+      {"ReduceMean", "", "float32[4,768]", "axes=[1]", 1, 1},
+      {"LayerNormalization", "", "float32[2,2048], float32[2048], float32[2048]", "", 1, 1},
+      {"LayerNormalization", "", "bfloat16[2,2048], bfloat16[2048], bfloat16[2048]", "", 1, 1},
       {"LayerNormalization", "", "float32[1,5000], float32[5000], float32[5000]", "", 1, 1},
       {"LayerNormalization", "", "bfloat16[1,5000], bfloat16[5000], bfloat16[5000]", "", 1, 1},
   };
@@ -200,6 +207,17 @@ void PrepareAroundAttention() {
     }
 }
 
+// What heads with cuBLASLt's products launch beside them.
+void PrepareHeads() {
+  for (dp_dtype dtype : {DP_FLOAT32, DP_BFLOAT16}) {
+    uint32_t seed = 0;
+    while (DrawnHead(seed, -1, dtype, true).transposed) seed++;
+    DrawnHead head(seed, -1, dtype, true);
+    ASSERT_TRUE(dp_kernel_cuda_blaslt_Region.match(&head.spec));
+    ASSERT_EQ(Message(dp_cuda_loss_head_add(&head.spec)), "");
+  }
+}
+
 TEST(Nvrtc, CompilesEveryFunction) {
   const bool full = getenv("DP_FULL");
   Seen seen;
@@ -216,6 +234,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
     }
   PrepareLarge();
   PrepareAroundAttention();
+  PrepareHeads();
   EXPECT_GT(prepared, full ? 1000 : 80);
   const std::vector<int> kinds = full ? std::vector<int>{80, 90, 100, 120} : std::vector<int>{90};
   int major, minor;

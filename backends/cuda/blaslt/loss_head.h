@@ -5,6 +5,10 @@
 
 #include "backends/base/head.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Values and members of a region by number; -1: there is none.
 typedef struct {
   bool transposed;          // w is (classes, features), else (features, classes)
@@ -23,4 +27,7 @@ extern const dp_kernel dp_kernel_cuda_blaslt_Region;
 // Adds the functions of that kernel, without a GPU.
 dp_status dp_cuda_loss_head_add(const dp_kernel_spec *region) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif
