@@ -4,9 +4,9 @@
 // So x and dy are read once, but for what several tiles share, and dx is written once.
 //
 // Cell o of a plane is the CELL_ROWS x CELL_COLUMNS elements from place o * STRIDE - PAD on; STRIDE is a cell's extent,
-// so which windows cover which elements of a cell is known to the compiler. COVER_ROWS x COVER_COLUMNS windows may cover
-// one: window o and those before it. A tile has TILE_PLANES planes, and TILE_ROWS x TILE_COLUMNS cells of each; a plane
-// has ROW_TILES x COLUMN_TILES tiles. A thread computes a whole cell if CELLS, else an element.
+// so which windows cover which elements of a cell is known to the compiler. COVER_ROWS x COVER_COLUMNS windows may
+// cover one: window o and those before it. A tile has TILE_PLANES planes, and TILE_ROWS x TILE_COLUMNS cells of each; a
+// plane has ROW_TILES x COLUMN_TILES tiles. A thread computes a whole cell if CELLS, else an element.
 #include "backends/cuda/device/pool_box.h"
 
 // The windows that a tile needs of a plane, those before its first cells included, and of all of its planes.

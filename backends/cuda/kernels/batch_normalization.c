@@ -95,9 +95,11 @@ static const functions *functions_for(const batch_state *s, const dp_batch_argum
   return all % s->vector_bytes ? &s->elements : &s->vectors;
 }
 
+// A block has no more threads than elements.
 static dp_status launch(const dp_cuda_function *function, dp_queue *queue, int64_t blocks,
                         const dp_batch_arguments *a) {
-  return dp_cuda_launch(queue, function, a->channels * blocks, DP_BLOCK_MOST, a, sizeof *a);
+  const int threads = dp_cuda_row_threads(a->samples * a->inner / blocks);
+  return dp_cuda_launch(queue, function, a->channels * blocks, threads, a, sizeof *a);
 }
 
 static void *at(const void *tensor, int64_t elements, const dp_kernel_spec *spec) {

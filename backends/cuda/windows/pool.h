@@ -1,7 +1,7 @@
 // Pooling and its gradients by functions of our own: a thread for each element of the result, or a block for each tile
 // of it. Gradients are sums over the windows that cover an element, in their order, so that they give the CPU's bits.
-// Extents and windows are constants of a function's text: a network has few kinds of them. Kernels by cuDNN leave to them
-// what it does not do (backends/cuda/cudnn/pooling.h).
+// Extents and windows are constants of a function's text: a network has few kinds of them. Kernels by cuDNN leave to
+// these what it does not do (backends/cuda/cudnn/pooling.h).
 #ifndef DP_BACKENDS_CUDA_WINDOWS_POOL_H
 #define DP_BACKENDS_CUDA_WINDOWS_POOL_H
 
