@@ -288,9 +288,7 @@ class Graphs : public testing::Test {
     a.workspace = 1 << 20;
   }
   // All descriptors have been destroyed.
-  void TearDown() override {
-    EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held);
-  }
+  void TearDown() override { EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held); }
   // The engine's number; -1: none.
   int64_t Engine() {
     dp_cudnn_plan plan{};

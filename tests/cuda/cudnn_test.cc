@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cudnn/descriptor.h"
 #include "backends/cuda/cudnn/plan.h"
+#include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/gpu/memory.h"
 #include "backends/cuda/gpu/queue.h"
@@ -32,6 +33,40 @@ TEST(Cudnn, RandomConvolutions) {
     Check(v.grad_weight, kGradWeight);
     if (HasFatalFailure()) return;
   }
+}
+
+// The choices of a kernel that is prepared and found to be right.
+std::string ChoicesOf(const Problem &problem, const char *kernel) {
+  dp_cuda_choices();
+  Check(problem, kernel);
+  return dp_cuda_choices();
+}
+
+// The gradient of the weight is cuDNN's where pads are equal, or may be taken to be; else our own.
+TEST(Cudnn, PadsThatDiffer) {
+  struct {
+    const char *x, *y, *w, *pads;
+    bool planned;
+  } const cases[] = {
+      {"[N,4,10]", "[N,3,4]", "[3,4,2]", "strides=[3], pads=[2,1]", false},
+      {"[N,4,10]", "[N,3,4]", "[3,4,2]", "strides=[3], pads=[1,2]", true},  // with [1,1] there are 4 windows too
+      {"[N,4,10]", "[N,3,4]", "[3,4,2]", "strides=[3], pads=[0,1]", false},
+      {"[N,4,10]", "[N,3,3]", "[3,4,2]", "strides=[3], pads=[0,0]", true},
+      {"[N,2,6,6]", "[N,3,6,6]", "[3,2,2,2]", "pads=[0,0,1,1]", false},
+      {"[N,2,6,6]", "[N,3,7,6]", "[3,2,2,2]", "pads=[1,0,1,1]", false},
+      {"[N,2,6,6]", "[N,3,3,3]", "[3,2,3,3]", "strides=[2,2], pads=[1,1,0,0]", true},
+      {"[N,2,3,3,3]", "[N,3,3,3,3]", "[3,2,2,2,2]", "pads=[0,0,0,1,1,1]", false},
+  };
+  for (const auto &of : cases)
+    for (const std::string type : {"float32", "bfloat16"}) {
+      const std::string attrs = std::string("shape=") + of.w + ", " + of.pads;
+      const Problem gradient{"ConvGradWeight", "dp", type + of.x + ", " + type + of.y, attrs, 2, 200};
+      const std::string choices = ChoicesOf(gradient, kGradWeight);
+      EXPECT_EQ(choices.find("cuDNN engine") != std::string::npos, of.planned) << of.pads << ": " << choices;
+      EXPECT_EQ(choices.find("function") == std::string::npos, of.planned) << of.pads << ": " << choices;
+      const Problem forward{"Conv", "", type + of.x + ", " + type + of.w, of.pads, 2, 40};
+      EXPECT_NE(ChoicesOf(forward, kConv).find("cuDNN engine"), std::string::npos) << of.pads;
+    }
 }
 
 // It comes before our own function, whatever the extents.
@@ -85,9 +120,7 @@ class Plans : public testing::Test {
     for (int d = 0; d < 3; d++) spec.pad_begin[d] = spec.pad_end[d] = spec.stride[d] = spec.dilation[d] = 1;
   }
   // All descriptors have been destroyed.
-  void TearDown() override {
-    EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held);
-  }
+  void TearDown() override { EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held); }
   static void Set(int64_t *to, const std::vector<int64_t> &values) { std::copy(values.begin(), values.end(), to); }
 
   // The number of the engine that is chosen; -1: none.

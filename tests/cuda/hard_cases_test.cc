@@ -233,6 +233,43 @@ TEST(HardCases, Normalizations) {
 }
 
 // The first of equal ones, or the last, wherever they fall among threads and blocks; NaN before all.
+// Planes of every kind of vector and of none, shares of one block and of many, channels that are few and many, no
+// samples, means far from 0, first elements far from the mean, equal elements, and numbers that are none.
+TEST(HardCases, BatchNormalization) {
+  struct {
+    const char *x;
+    int64_t channels, n;
+  } const cases[] = {{"[N,3]", 3, 5000},      {"[N,1,4]", 1, 9},    {"[N,1,64,64]", 1, 6},  {"[N,2000]", 2000, 7},
+                     {"[N,2000,2]", 2000, 3}, {"[N,5,7,7]", 5, 60}, {"[N,3,14,14]", 3, 45}, {"[N,2,300]", 2, 40},
+                     {"[N,2,41,50]", 2, 9},   {"[N,2,1000]", 2, 1}, {"[N,3,4]", 3, 0},      {"[N,2]", 2, 1}};
+  const std::vector<double> random = Repeated(9973, 97);
+  std::vector<double> far, equal(7, 3.25), strange = random, outlier = random;
+  for (double x : random) far.push_back(1e4 + x / 30);
+  strange[50] = kNan;
+  strange[5000] = kInfinity;
+  outlier[0] = -1e5;
+  const std::vector<double> all[] = {random, far, equal, strange, outlier};
+  const char *const types[] = {"float16", "float64", "bfloat16"};
+  int number = 0;
+  for (const auto &of : cases)
+    for (const char *type : {"float32", types[number++ % 3]}) {
+      const std::string t = type, vector = ", " + t + "[" + std::to_string(of.channels) + "]", x = t + of.x;
+      const std::string training = x + vector + vector + vector + vector,
+                        given = x + vector + vector + vector + ", " + x;
+      const bool wide = t == "float32" || t == "float64";
+      for (const auto &numbers : all) {
+        // In float64 the reference's mean of numbers far from 0 is off by more than the test's bound; ours is not.
+        if (numbers == far ? t != "float32" : !wide && numbers != random && &numbers != &all[3]) continue;
+        Compare("BatchNormalization", training, "training_mode=1, momentum=0.8", {{0, numbers}}, false, of.n);
+        if (numbers != random && numbers != far) continue;
+        const double mean = numbers == far ? 1e4 + 1.5 : 48;
+        Compare("dp.BatchNormalizationGrad", given, "", {{0, numbers}, {2, {mean}}, {3, {0.5}}}, false, of.n);
+      }
+      Compare("BatchNormalization", training, "", {{0, random}, {4, {0.5, 2, 7}}}, false, of.n);
+      if (HasFailure()) return;
+    }
+}
+
 TEST(HardCases, Arg) {
   const std::vector<std::vector<double>> rows = {{1, 3, 3, 2, -7}, {5},          {kInfinity, -kInfinity, kNan, 2},
                                                  {kNan},           {-kInfinity}, {0.0, -0.0}};

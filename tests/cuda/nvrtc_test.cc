@@ -179,6 +179,14 @@ void PrepareLarge() {
       {"LayerNormalization", "", "bfloat16[2,2048], bfloat16[2048], bfloat16[2048]", "", 1, 1},
       {"LayerNormalization", "", "float32[1,5000], float32[5000], float32[5000]", "", 1, 1},
       {"LayerNormalization", "", "bfloat16[1,5000], bfloat16[5000], bfloat16[5000]", "", 1, 1},
+      {"BatchNormalization", "", "float32[N,2,7,7], float32[2], float32[2], float32[2], float32[2]", "training_mode=1",
+       1, 1},
+      {"BatchNormalizationGrad", "dp", "float32[N,2,7,7], float32[2], float32[2], float32[2], float32[N,2,7,7]", "", 1,
+       1},
+      {"MaxPoolGrad", "dp", "bfloat16[N,1,112,112], bfloat16[N,1,56,56]",
+       "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 1, 1},
+      {"MaxPoolGrad", "dp", "float32[N,64,28,28], float32[N,64,14,14]", "kernel_shape=[2,2], strides=[2,2]", 64, 1},
+      {"MaxPoolGrad", "dp", "float32[N,1,4,4,4], float32[N,1,2,2,2]", "kernel_shape=[2,2,2], strides=[2,2,2]", 1, 1},
   };
   for (const Problem &p : large) {
     const Ready ready = Draw(p);

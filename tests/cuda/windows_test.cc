@@ -39,7 +39,7 @@ TEST(Windows, RandomConvolutions) {
 // Pads, dilations, windows that ceil_mode lets reach beyond the padding, maxima that are equal, no samples.
 TEST(Windows, RandomPooling) {
   Random random(2);
-  for (int i = 0; i < 80; i++) {
+  for (int i = 0; i < 32; i++) {
     const int rank = int(random.Int(1, 3));
     std::vector<int64_t> x = {random.Int(1, 4)}, kernel, strides, dilations, pads(size_t(2 * rank));
     std::string y;
@@ -102,6 +102,46 @@ TEST(Windows, NaNAndTies) {
         }
     }
   }
+}
+
+// Gradients of maxima by tiles: planes of several tiles and tiles of several planes, windows that lie in several tiles,
+// that are apart, dilated, as large as the plane; equal elements, NaN and infinities everywhere.
+TEST(Windows, TilesOfMaxima) {
+  struct {
+    const char *x, *y, *attrs;
+    int64_t n;
+  } const cases[] = {
+      {"[N,2,112,112]", "[N,2,56,56]", "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 1},
+      {"[N,128,28,28]", "[N,128,14,14]", "kernel_shape=[2,2], strides=[2,2]", 20},  // several planes to a tile
+      {"[N,3,90,91]", "[N,3,88,89]", "kernel_shape=[3,3]", 1},
+      {"[N,1,5,4100]", "[N,1,3,4098]", "kernel_shape=[3,3]", 2},
+      {"[N,1,3,4096]", "[N,1,3,4096]", "kernel_shape=[3,5], pads=[1,2,1,2]", 1},
+      {"[N,1,20000]", "[N,1,6667]", "kernel_shape=[2], strides=[3], pads=[1,0]", 1},
+      {"[N,2,9,8]", "[N,2,1,1]", "kernel_shape=[9,8]", 3},
+      {"[N,1,60,33]", "[N,1,41,24]", "kernel_shape=[20,10]", 1},
+      {"[N,2,40,44]", "[N,2,19,38]", "kernel_shape=[3,3], strides=[2,1], dilations=[2,3], pads=[0,0,1,0]", 1},
+      {"[N,2,8,8]", "[N,2,3,3]", "kernel_shape=[1,1], strides=[3,3]", 2},
+      {"[N,1,1,1]", "[N,1,1,1]", "kernel_shape=[1,1]", 1},
+      {"[N,2,4,4]", "[N,2,2,2]", "kernel_shape=[2,2], strides=[2,2]", 0},
+  };
+  Random random(6);
+  int number = 0;
+  for (const auto &of : cases)
+    for (int again = 0; again < 2; again++) {
+      const char *const types[] = {"float32", "bfloat16", "float64", "float16"};
+      const std::string type = types[number++ % 4];
+      Ready ready = Draw({"MaxPoolGrad", "dp", type + of.x + ", " + type + of.y, of.attrs, of.n, 0});
+      ASSERT_EQ(ready.built->error, "") << of.x;
+      for (int64_t i = 0; i < ready.in[0].Count(); i++) {
+        const int64_t drawn = random.Int(0, 30);
+        ready.in[0].Set(i, drawn ? drawn > 3 ? double(drawn % 3) : -INFINITY : double(NAN));
+      }
+      const Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
+      const Outcome found = RunCuda("", ready.built->node, ready.in, ready.out);
+      ASSERT_EQ(expected.error + found.error, "") << of.x;
+      ExpectSame(expected.results[0], found.results[0], type == "float32" || type == "float64");
+      if (HasFailure()) FAIL() << of.x << " " << of.attrs << " " << type;
+    }
 }
 
 // What each device of a split computes, some of them with no channels: the same as the reference on its part.

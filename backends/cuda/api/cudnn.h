@@ -90,7 +90,6 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 22)                   \
   X(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, 24)                              \
   X(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, 25)                \
-  X(CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, 26)                \
   X(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 31)                     \
   X(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                            \
   X(CUDNN_ATTR_POINTWISE_MODE, 0)                                       \
@@ -169,9 +168,6 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, 1710)                      \
   X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, 1711)                      \
   X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, 1716)                       \
-  X(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, 1720)                     \
-  X(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, 1721)                     \
-  X(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, 1725)                       \
   X(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 2200)                           \
   X(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 2201)                           \
   X(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, 2702)                    \

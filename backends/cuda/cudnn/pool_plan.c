@@ -25,23 +25,14 @@ static cudnnStatus_t add_window(dp_cudnn_plan *p, const dp_cudnn_pool *pool, cud
   return dp_cudnn_plan_add(p, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, DP_COUNT(attributes), attributes, made);
 }
 
-static cudnnStatus_t add_operation(dp_cudnn_plan *p, const dp_cudnn_pool *pool, cudnnBackendDescriptor_t window,
-                                   cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y,
-                                   cudnnBackendDescriptor_t *made) {
-  const dp_cudnn_attribute forward[] = {
+static cudnnStatus_t add_operation(dp_cudnn_plan *p, cudnnBackendDescriptor_t window, cudnnBackendDescriptor_t x,
+                                   cudnnBackendDescriptor_t y, cudnnBackendDescriptor_t *made) {
+  const dp_cudnn_attribute attributes[] = {
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &window),
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &x),
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &y),
   };
-  const dp_cudnn_attribute backward[] = {
-      DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &window),
-      DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &x),
-      DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &y),
-  };
-  const bool gradient = pool->kind == DP_CUDNN_MEAN_GRADIENT;
-  const int type =
-      gradient ? CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR : CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR;
-  return dp_cudnn_plan_add(p, type, DP_COUNT(forward), gradient ? backward : forward, made);
+  return dp_cudnn_plan_add(p, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, DP_COUNT(attributes), attributes, made);
 }
 
 static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_cudnn_pool *pool,
@@ -50,7 +41,7 @@ static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_
   cudnnStatus_t status = dp_cudnn_plan_add_tensor(p, limits, X_ID, pool->x, &x);
   if (status == CUDNN_STATUS_SUCCESS) status = dp_cudnn_plan_add_tensor(p, limits, Y_ID, pool->y, &y);
   if (status == CUDNN_STATUS_SUCCESS) status = add_window(p, pool, &window);
-  if (status == CUDNN_STATUS_SUCCESS) status = add_operation(p, pool, window, x, y, &operation);
+  if (status == CUDNN_STATUS_SUCCESS) status = add_operation(p, window, x, y, &operation);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   const dp_cudnn_attribute attributes[] = {
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, &operation),

@@ -43,8 +43,7 @@ static bool describe(const dp_kernel_spec *spec, const dp_cudnn_pooling *pooling
 
 static dp_status plan(const dp_kernel_spec *spec, step *s) {
   const dp_cudnn_pooling *pooling = s->pooling;
-  const bool gradient = pooling->kind == DP_CUDNN_MEAN_GRADIENT;
-  const dp_local *x = gradient ? &spec->outputs[0].local : &spec->inputs[0].local;
+  const dp_local *x = &spec->inputs[0].local;
   dp_window window;
   dp_cudnn_pool pool;
   const dp_cudnn_calls *calls;
@@ -86,9 +85,8 @@ void dp_cudnn_pooling_release(void *state) {
 dp_status dp_cudnn_pooling_enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                                    void *const *out, void *scratch) {
   const step *s = state;
-  const bool gradient = s->pooling->kind == DP_CUDNN_MEAN_GRADIENT;
   if (!s->planned) return s->pooling->own->enqueue(spec, s->own, queue, in, out, scratch);
   const int64_t ids[] = {1, 2};  // x, y
-  const void *const data[] = {gradient ? out[0] : in[0], gradient ? in[0] : out[0]};
+  const void *const data[] = {in[0], out[0]};
   return dp_cudnn_plan_put(&s->plan, dp_cuda_queue_stream(queue), 2, ids, data, NULL);
 }

@@ -1,8 +1,9 @@
-// Pooling by cuDNN: maxima without indices, means, and the gradient of means.
+// Pooling by cuDNN: maxima without indices, and means.
 //
-// The gradient of maxima is not among them: NVIDIA's documentation calls cuDNN's nondeterministic
-// (cudnnPoolingBackward, CUDNN_POOLING_MAX), its graphs have no mode that is deterministic, and which of equal elements
-// gets the gradient is said nowhere. Indices are not either: cuDNN's are of 8 bits, within the window.
+// Gradients are not among them. Of maxima, NVIDIA's documentation calls cuDNN's nondeterministic (cudnnPoolingBackward,
+// CUDNN_POOLING_MAX), its graphs have no mode that is deterministic, and which of equal elements gets the gradient is
+// said nowhere. Of means, cuDNN makes a plan, but on an H200 executing it gave CUDNN_STATUS_BAD_PARAM for all windows.
+// Indices are not either: cuDNN's are of 8 bits, within the window.
 #ifndef DP_BACKENDS_CUDA_CUDNN_POOLING_H
 #define DP_BACKENDS_CUDA_CUDNN_POOLING_H
 
@@ -13,9 +14,9 @@
 extern "C" {
 #endif
 
-typedef enum { DP_CUDNN_MAXIMUM, DP_CUDNN_MEAN, DP_CUDNN_MEAN_GRADIENT } dp_cudnn_pool_kind;
+typedef enum { DP_CUDNN_MAXIMUM, DP_CUDNN_MEAN } dp_cudnn_pool_kind;
 
-// Dense tensors x (N, C, ...) and y (N, C, ...), or their gradients. All extents > 0. Every window has an element of x.
+// Dense tensors x (N, C, ...) and y (N, C, ...). All extents > 0. Every window has an element of x.
 typedef struct {
   dp_cudnn_pool_kind kind;
   dp_dtype dtype;  // a float; 16 bits are summed in float32
@@ -28,7 +29,7 @@ typedef struct {
 dp_status dp_cudnn_pool_plan(const dp_cudnn_calls *calls, cudnnHandle_t handle, cudnnBackendDescriptor_t device,
                              const dp_cudnn_pool *pool, dp_cudnn_plan *plan, bool *found) DP_MUST_USE;
 
-// A kernel: where the operand x, or y for the gradient, is operand 0, and the result is result 0.
+// A kernel of x, operand 0, and y, result 0.
 typedef struct {
   dp_cudnn_pool_kind kind;
   const dp_kernel *own;  // of our own functions, for what no engine does, or not with the operator's meaning

@@ -5,13 +5,17 @@
 #include "backends/cuda/device/pool_box.h"
 
 // The number of x's elements in window o; with `padding`, padding counts too, but not what ceil_mode adds beyond it.
-DP_DEVICE double dp_average_count(const dp_device_window *w, const dp_pool_box *box, const dp_i64 *o, int padding) {
-  if (!padding) return (double)dp_pool_taps(box);
+DP_DEVICE double dp_average_count(const I *o, int padding) {
+  if (!padding) {
+    const dp_pool_box box = dp_pool_box_of(o);
+    return dp_pool_taps(&box);
+  }
   double count = 1;
+  DP_UNROLL
   for (int d = 0; d < 3; d++) {
-    const dp_i64 room = w->x[d] + w->pad_end[d] - (o[d] * w->stride[d] - w->pad[d]);
-    const dp_i64 taps = (room + w->dilation[d] - 1) / w->dilation[d];
-    count *= (double)(taps < w->kernel[d] ? taps : w->kernel[d]);
+    const I room = dp_pool_x(d) + dp_pool_pad_end(d) - (o[d] * dp_pool_stride(d) - dp_pool_pad(d));
+    const I taps = (room + dp_pool_dilation(d) - 1) / dp_pool_dilation(d);
+    count *= (double)(taps < dp_pool_kernel(d) ? taps : dp_pool_kernel(d));
   }
   return count;
 }

@@ -5,17 +5,19 @@ typedef struct {
   double mean, variance;
 } LOCAL(statistics);
 
-// Chan, Golub, LeVeque: "Algorithms for Computing the Sample Variance", 1983.
-DP_DEVICE LOCAL(statistics) LOCAL(join)(const dp_batch_arguments *a, dp_i64 channel) {
-  double count = 0, mean = 0, squares = 0;
-  for (dp_i64 k = 0; k < a->splits; k++) {
-    const double *partial = a->partial + 3 * (channel * a->splits + k), all = count + partial[0];
-    if (partial[0] == 0) continue;
-    const double away = partial[1] - mean;
-    mean += away * partial[0] / all;
-    squares += partial[2] + away * away * count * partial[0] / all;
-    count = all;
+// Of all shares, by all threads. The squares of a share move to the channel's mean by their count times the square of
+// the distance. Chan, Golub, LeVeque: "Algorithms for Computing the Sample Variance", 1983.
+DP_DEVICE LOCAL(statistics) LOCAL(join)(const dp_batch_arguments *a, dp_i64 channel, double *shared) {
+  const double *partial = a->partial + 3 * channel * a->splits, count = (double)(a->samples * a->inner);
+  const double origin = dp_batch_origin(partial[1]);
+  double sum = 0, squares = 0;
+  for (dp_i64 k = dp_thread(); k < a->splits; k += dp_threads()) sum += partial[3 * k] * (partial[3 * k + 1] - origin);
+  const double mean = count > 0 ? origin + dp_block_sum(sum, shared) / count : 0;
+  for (dp_i64 k = dp_thread(); k < a->splits; k += dp_threads()) {
+    const double apart = partial[3 * k + 1] - mean;
+    squares += partial[3 * k + 2] + partial[3 * k] * apart * apart;
   }
+  squares = dp_block_sum(squares, shared);
   const LOCAL(statistics) made = {mean, count > 0 ? squares / count : 0};
   return made;
 }
@@ -35,23 +37,37 @@ DP_DEVICE void LOCAL(keep)(const dp_batch_arguments *a, dp_i64 c, double mean, d
 }
 
 DP_BLOCK_KERNEL(dp_batch_arguments) {
-  DP_SHARED LOCAL(statistics) shared;
+  DP_SHARED double shared[DP_BLOCK_SHARED];
   const dp_batch_share s = dp_batch_share_of(&a, a.parts);
   const dp_i64 c = s.channel;
-  if (dp_thread() == 0) {
-    if (a.training) {
-      shared = LOCAL(join)(&a, c);
-    } else {
-      shared.mean = (double)GET(((const T *)a.mean)[c]);
-      shared.variance = (double)GET(((const T *)a.variance)[c]);
-    }
+  LOCAL(statistics) of;
+  if (a.training) {
+    of = LOCAL(join)(&a, c, shared);
+  } else {
+    of.mean = (double)GET(((const T *)a.mean)[c]);
+    of.variance = (double)GET(((const T *)a.variance)[c]);
   }
-  dp_barrier();
-  const double mean = shared.mean, invstd = 1 / sqrt(shared.variance + a.epsilon);
+  const double mean = of.mean, invstd = 1 / sqrt(of.variance + a.epsilon);
   const double factor = invstd * (double)GET(((const T *)a.scale)[c]), shift = (double)GET(((const T *)a.bias)[c]);
-  if (dp_thread() == 0 && s.share == 0) LOCAL(keep)(&a, c, mean, shared.variance, invstd);
-  DP_BATCH_EACH(&a, &s, i) {
-    const dp_i64 at = dp_batch_at(&a, &s, i);
-    ((T *)a.y)[at] = PUT(((double)GET(((const T *)a.x)[at]) - mean) * factor + shift);
+  if (dp_thread() == 0 && s.share == 0) LOCAL(keep)(&a, c, mean, of.variance, invstd);
+  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
+  LOCAL(vector) *y = (LOCAL(vector) *)a.y;
+  dp_batch_walk walk = dp_batch_walk_of(&a, &s);
+#define TAKE(COUNT)                                                                                        \
+  dp_i64 at[COUNT];                                                                                        \
+  LOCAL(vector) held[COUNT];                                                                               \
+  DP_UNROLL                                                                                                \
+  for (int u = 0; u < (COUNT); u++) {                                                                      \
+    at[u] = dp_batch_next(&walk);                                                                          \
+    held[u] = x[at[u]];                                                                                    \
+  }                                                                                                        \
+  DP_UNROLL                                                                                                \
+  for (int u = 0; u < (COUNT); u++) {                                                                      \
+    LOCAL(vector) made;                                                                                    \
+    DP_UNROLL                                                                                              \
+    for (int v = 0; v < VECTOR; v++) made.e[v] = PUT(((double)GET(held[u].e[v]) - mean) * factor + shift); \
+    y[at[u]] = made;                                                                                       \
   }
+  DP_BATCH_EACH(&s, DP_BATCH_LOADS, TAKE);
+#undef TAKE
 }

@@ -6,17 +6,29 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const dp_batch_share s = dp_batch_share_of(&a, a.splits);
   const double mean = (double)GET(((const T *)a.given_mean)[s.channel]);
   const double invstd = (double)GET(((const T *)a.given_invstd)[s.channel]);
+  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x, *dy = (const LOCAL(vector) *)a.dy;
   double sum = 0, products = 0;
-  DP_BATCH_EACH(&a, &s, i) {
-    const dp_i64 at = dp_batch_at(&a, &s, i);
-    const double dy = (double)GET(((const T *)a.dy)[at]);
-    sum += dy;
-    products += dy * ((double)GET(((const T *)a.x)[at]) - mean) * invstd;
+  dp_batch_walk walk = dp_batch_walk_of(&a, &s);
+#define TAKE(COUNT)                                                           \
+  LOCAL(vector) held[COUNT], held_dy[COUNT];                                  \
+  DP_UNROLL                                                                   \
+  for (int u = 0; u < (COUNT); u++) {                                         \
+    const dp_i64 at = dp_batch_next(&walk);                                   \
+    held[u] = x[at];                                                          \
+    held_dy[u] = dy[at];                                                      \
+  }                                                                           \
+  DP_UNROLL                                                                   \
+  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                  \
+    const double given = (double)GET(held_dy[k / VECTOR].e[k % VECTOR]);      \
+    sum += given;                                                             \
+    products += given * ((double)GET(held[k / VECTOR].e[k % VECTOR]) - mean); \
   }
+  DP_BATCH_EACH(&s, DP_BATCH_LOADS / 2, TAKE);
+#undef TAKE
   sum = dp_block_sum(sum, shared);
   products = dp_block_sum(products, shared);
   if (dp_thread()) return;
   double *partial = a.partial + 2 * (s.channel * a.splits + s.share);
   partial[0] = sum;
-  partial[1] = products;
+  partial[1] = products * invstd;
 }

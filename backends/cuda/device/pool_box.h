@@ -1,66 +1,92 @@
-// The taps of a pooling window that are inside x, for functions of the device.
+// The taps of a pooling window that are inside x, for functions of the device. See pool.h.
 #ifndef DP_BACKENDS_CUDA_DEVICE_POOL_BOX_H
 #define DP_BACKENDS_CUDA_DEVICE_POOL_BOX_H
 
 #include "backends/cuda/device/pool.h"
 #include "backends/cuda/device/prelude.h"
+#include "backends/cuda/device/vectors.h"
+
+// Number d of a list; the compiler knows d where loops over dims are unrolled.
+#define DP_POOL_LIST(NAME_OF, ...)     \
+  DP_DEVICE I NAME_OF(int d) {         \
+    const I numbers[] = {__VA_ARGS__}; \
+    return numbers[d];                 \
+  }
+DP_POOL_LIST(dp_pool_x, EXTENTS)
+DP_POOL_LIST(dp_pool_y, WINDOWS)
+DP_POOL_LIST(dp_pool_kernel, KERNEL)
+DP_POOL_LIST(dp_pool_stride, STRIDE)
+DP_POOL_LIST(dp_pool_dilation, DILATION)
+DP_POOL_LIST(dp_pool_pad, PAD)
+DP_POOL_LIST(dp_pool_pad_end, PAD_END)
+
+// How far a window's last tap is from its first.
+DP_DEVICE I dp_pool_reach(int d) { return (dp_pool_kernel(d) - 1) * dp_pool_dilation(d); }
+
+DP_DEVICE I dp_pool_x_plane(void) { return dp_pool_x(0) * dp_pool_x(1) * dp_pool_x(2); }
+DP_DEVICE I dp_pool_y_plane(void) { return dp_pool_y(0) * dp_pool_y(1) * dp_pool_y(2); }
+
+// The index of an element in a plane of x, or of y.
+DP_DEVICE I dp_pool_x_at(I a, I b, I c) { return (a * dp_pool_x(1) + b) * dp_pool_x(2) + c; }
+DP_DEVICE I dp_pool_y_at(I a, I b, I c) { return (a * dp_pool_y(1) + b) * dp_pool_y(2) + c; }
 
 // For each dim the first tap's place in x, and the number of taps.
 typedef struct {
-  dp_i64 at[3], count[3];
+  I at[3], count[3];
 } dp_pool_box;
 
-DP_DEVICE dp_pool_box dp_pool_box_of(const dp_device_window *w, const dp_i64 *o) {
+DP_DEVICE dp_pool_box dp_pool_box_of(const I *o) {
   dp_pool_box box;
+  DP_UNROLL
   for (int d = 0; d < 3; d++) {
-    const dp_i64 begin = o[d] * w->stride[d] - w->pad[d], dilation = w->dilation[d], room = w->x[d] - begin;
-    const dp_i64 first = begin < 0 ? (dilation - 1 - begin) / dilation : 0;
-    dp_i64 end = room > 0 ? (room + dilation - 1) / dilation : 0;  // taps t with t * dilation < room
-    if (end > w->kernel[d]) end = w->kernel[d];
+    const I dilation = dp_pool_dilation(d), begin = o[d] * dp_pool_stride(d) - dp_pool_pad(d);
+    const I room = dp_pool_x(d) - begin, first = begin < 0 ? (dilation - 1 - begin) / dilation : 0;
+    I end = room > 0 ? (room + dilation - 1) / dilation : 0;  // taps t with t * dilation < room
+    if (end > dp_pool_kernel(d)) end = dp_pool_kernel(d);
     box.at[d] = begin + first * dilation;
     box.count[d] = end > first ? end - first : 0;
   }
   return box;
 }
 
-// The index in x's plane of tap `i` of the box, in row-major order.
-DP_DEVICE dp_i64 dp_pool_tap(const dp_device_window *w, const dp_pool_box *box, dp_i64 i) {
-  const dp_i64 c = i % box->count[2], b = i / box->count[2] % box->count[1], a = i / box->count[2] / box->count[1];
-  return ((box->at[0] + a * w->dilation[0]) * w->x[1] + box->at[1] + b * w->dilation[1]) * w->x[2] + box->at[2] +
-         c * w->dilation[2];
+DP_DEVICE double dp_pool_taps(const dp_pool_box *box) {
+  return (double)box->count[0] * (double)box->count[1] * (double)box->count[2];
 }
 
-DP_DEVICE dp_i64 dp_pool_taps(const dp_pool_box *box) { return box->count[0] * box->count[1] * box->count[2]; }
+// Goes through the box in row-major order: `at` is a tap's index in x's plane.
+#define DP_POOL_EACH_TAP(box, at)                                                                \
+  for (I dp_a = 0; dp_a < (box).count[0]; dp_a++)                                                \
+    for (I dp_b = 0; dp_b < (box).count[1]; dp_b++)                                              \
+      for (I dp_c = 0, at = dp_pool_x_at((box).at[0] + dp_a * dp_pool_dilation(0),               \
+                                         (box).at[1] + dp_b * dp_pool_dilation(1), (box).at[2]); \
+           dp_c < (box).count[2]; dp_c++, at += dp_pool_dilation(2))
 
-// The index in y's plane of window o.
-DP_DEVICE dp_i64 dp_pool_window(const dp_device_window *w, const dp_i64 *o) {
-  return (o[0] * w->y[1] + o[1]) * w->y[2] + o[2];
-}
-
-// Takes an index of a tensor apart: the place in its plane, whose extents are given; returns the number of the plane.
-DP_DEVICE dp_i64 dp_pool_place(const long long *extents, dp_i64 i, dp_i64 *at) {
-  for (int d = 2; d >= 0; d--) {
-    at[d] = i % extents[d];
-    i /= extents[d];
+// Takes the index of an element of x, or of y, apart: the place in its plane; returns the number of the plane.
+#define DP_POOL_PLACE(NAME_OF, EXTENT)                                 \
+  DP_DEVICE dp_i64 NAME_OF(dp_i64 i, I *at) {                          \
+    const dp_i64 elements = (dp_i64)EXTENT(0) * EXTENT(1) * EXTENT(2); \
+    const dp_i64 plane = elements ? i / elements : 0;                  \
+    I left = (I)(i - plane * elements);                                \
+    DP_UNROLL                                                          \
+    for (int d = 2; d >= 0; d--) {                                     \
+      at[d] = EXTENT(d) ? left % EXTENT(d) : 0;                        \
+      left = EXTENT(d) ? left / EXTENT(d) : 0;                         \
+    }                                                                  \
+    return plane;                                                      \
   }
-  return i;
-}
+DP_POOL_PLACE(dp_pool_place_in_x, dp_pool_x)
+DP_POOL_PLACE(dp_pool_place_in_y, dp_pool_y)
 
-// The windows along dim d that may cover element `at` of x: the first, and one past the last.
-DP_DEVICE void dp_pool_windows(const dp_device_window *w, int d, dp_i64 at, dp_i64 *first, dp_i64 *end) {
-  const dp_i64 reach = (w->kernel[d] - 1) * w->dilation[d], to = at + w->pad[d], from = to - reach;
-  *first = from > 0 ? (from + w->stride[d] - 1) / w->stride[d] : 0;
-  *end = to / w->stride[d] + 1;
-  if (*end > w->y[d]) *end = w->y[d];
+// At most so many windows along dim d cover an element. Window number n of them, in order, for element `at`; which of
+// its taps the element is, or -1: the window is none, or does not cover it.
+DP_DEVICE I dp_pool_covers(int d) { return dp_pool_reach(d) / dp_pool_stride(d) + 1; }
+DP_DEVICE I dp_pool_cover(int d, I at, I n) {
+  return (at + dp_pool_pad(d)) / dp_pool_stride(d) - (dp_pool_covers(d) - 1) + n;
 }
-
-// Whether one of window o's taps is element `at` of x.
-DP_DEVICE int dp_pool_covers(const dp_device_window *w, const dp_i64 *o, const dp_i64 *at) {
-  for (int d = 0; d < 3; d++) {
-    const dp_i64 distance = at[d] - (o[d] * w->stride[d] - w->pad[d]);
-    if (distance < 0 || distance % w->dilation[d] || distance / w->dilation[d] >= w->kernel[d]) return 0;
-  }
-  return 1;
+DP_DEVICE I dp_pool_tap(int d, I at, I o) {
+  const I distance = at + dp_pool_pad(d) - o * dp_pool_stride(d), tap = distance / dp_pool_dilation(d);
+  const int is_window = o >= 0 && o < dp_pool_y(d);
+  return is_window && distance <= dp_pool_reach(d) && tap * dp_pool_dilation(d) == distance ? tap : -1;
 }
 
 #endif

@@ -1,26 +1,36 @@
 // BatchNormalization, its gradient, and the same for groups of samples. The statistics of a channel come from several
-// blocks, as many as the extents ask for, and are joined in order.
+// blocks, as many as the extents ask for, and are joined by every block that uses them. A thread reads and writes as
+// many neighbours at once as lie in a plane, up to 16 bytes; one by one, where an address is not aligned for that.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "backends/base/batch_extents.h"
 #include "backends/cuda/device/batch_normalization.h"
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/gpu/alignment.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/fill.h"
 #include "backends/cuda/kernels/types.h"
 
-enum { ENOUGH_BLOCKS = 256, SHARE = 2048 };  // blocks that keep a GPU busy; elements that are worth one
+// Blocks of all channels together that keep a GPU busy, without being so many that joining takes time; elements that
+// are worth one.
+enum { SUMS_BLOCKS = 2048, APPLY_BLOCKS = 4096, SHARE = 2048 };
 
 typedef struct {
-  const dp_cuda_function *sums, *apply, *fill;
+  const dp_cuda_function *sums, *apply;
+} functions;
+
+typedef struct {
+  functions vectors, elements;
+  uint64_t vector_bytes;
+  const dp_cuda_function *fill;
 } batch_state;
 
 static uint64_t partial_bytes(const dp_kernel_spec *spec) {
   const int64_t channels = dp_channels_of(&spec->inputs[0].local).channels;
-  return (uint64_t)dp_max_i64(channels, ENOUGH_BLOCKS) * 3 * sizeof(double);
+  return (uint64_t)dp_max_i64(channels, SUMS_BLOCKS) * 3 * sizeof(double);
 }
 
 // Partial sums, then totals.
@@ -29,13 +39,29 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   return partial_bytes(spec) + (uint64_t)channels * 2 * sizeof(double);
 }
 
-static dp_status prepare_for(const dp_kernel_spec *spec, const char *sums, const char *apply, void **state) {
-  batch_state s;
-  const char *defines = dp_cuda_type_of(spec->inputs[0].dtype)->defines;
-  char name[64];
+static dp_status add_functions(const dp_kernel_spec *spec, int vector, const char *sums, const char *apply,
+                               functions *made) {
+  char name[64], defines[256];
   snprintf(name, sizeof name, "%s_sums", spec->op->name);
-  DP_TRY(dp_cuda_function_add(name, defines, sums, &s.sums));
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, apply, &s.apply));
+  snprintf(defines, sizeof defines, "%s#define VECTOR %d\n", dp_cuda_type_of(spec->inputs[0].dtype)->defines, vector);
+  DP_TRY(dp_cuda_function_add(name, defines, sums, &made->sums));
+  return dp_cuda_function_add(spec->op->name, defines, apply, &made->apply);
+}
+
+// The neighbours that one instruction moves, of which planes have a multiple.
+static int vector_of(const dp_kernel_spec *spec) {
+  const int bytes = (int)dp_type_bytes(spec->inputs[0].dtype);
+  int vector = DP_VECTOR_BYTES / bytes;
+  while (dp_max_i64(1, dp_channels_of(&spec->inputs[0].local).inner) % vector) vector /= 2;
+  return vector;
+}
+
+static dp_status prepare_for(const dp_kernel_spec *spec, const char *sums, const char *apply, void **state) {
+  const int vector = vector_of(spec);
+  batch_state s = {.vector_bytes = (uint64_t)vector * dp_type_bytes(spec->inputs[0].dtype)};
+  DP_TRY(add_functions(spec, vector, sums, apply, &s.vectors));
+  s.elements = s.vectors;
+  if (vector > 1) DP_TRY(add_functions(spec, 1, sums, apply, &s.elements));
   DP_TRY(dp_cuda_fill_add(spec->inputs[0].dtype, &s.fill));
   batch_state *made = malloc(sizeof *made);
   if (!made) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
@@ -44,24 +70,36 @@ static dp_status prepare_for(const dp_kernel_spec *spec, const char *sums, const
   return DP_OK;
 }
 
+// How many blocks a channel of `each` elements gets, of `all`.
+static int64_t blocks_of(int64_t all, int64_t channels, int64_t each) {
+  return dp_max_i64(1, dp_min_i64(all / dp_max_i64(1, channels), each / SHARE));
+}
+
 // For `samples` samples; the addresses are added later.
 static dp_batch_arguments arguments_of(const dp_kernel_spec *spec, int64_t samples, void *scratch) {
   const dp_channels e = dp_channels_of(&spec->inputs[0].local);
-  const int64_t each = samples * e.inner, most = dp_max_i64(1, ENOUGH_BLOCKS / dp_max_i64(1, e.channels));
+  const int64_t each = samples * e.inner;
   return (dp_batch_arguments){.samples = e.inner ? samples : 0,
                               .channels = e.channels,
                               .inner = dp_max_i64(1, e.inner),
-                              .splits = dp_max_i64(1, dp_min_i64(most, each / SHARE)),
-                              .parts = dp_max_i64(1, each / SHARE),
+                              .splits = blocks_of(SUMS_BLOCKS, e.channels, each),
+                              .parts = blocks_of(APPLY_BLOCKS, e.channels, each),
                               .partial = scratch,
                               .totals = (double *)((char *)scratch + partial_bytes(spec)),
                               .epsilon = dp_node_float(spec->node, "epsilon", 1e-5),
                               .unbiased = dp_node_int(spec->node, "unbiased", 0) != 0};
 }
 
+static const functions *functions_for(const batch_state *s, const dp_batch_arguments *a) {
+  const uintptr_t all = (uintptr_t)a->x | (uintptr_t)a->y | (uintptr_t)a->dy | (uintptr_t)a->dx;
+  return all % s->vector_bytes ? &s->elements : &s->vectors;
+}
+
+// A block has no more threads than elements.
 static dp_status launch(const dp_cuda_function *function, dp_queue *queue, int64_t blocks,
                         const dp_batch_arguments *a) {
-  return dp_cuda_launch(queue, function, a->channels * blocks, DP_BLOCK_MOST, a, sizeof *a);
+  const int threads = dp_cuda_row_threads(a->samples * a->inner / blocks);
+  return dp_cuda_launch(queue, function, a->channels * blocks, threads, a, sizeof *a);
 }
 
 static void *at(const void *tensor, int64_t elements, const dp_kernel_spec *spec) {
@@ -77,8 +115,9 @@ static dp_status prepare_forward(const dp_kernel_spec *spec, void **state) {
 }
 
 static dp_status normalize(const batch_state *s, dp_queue *queue, const dp_batch_arguments *a) {
-  if (a->training) DP_TRY(launch(s->sums, queue, a->splits, a));
-  return launch(s->apply, queue, a->parts, a);
+  const functions *f = functions_for(s, a);
+  if (a->training) DP_TRY(launch(f->sums, queue, a->splits, a));
+  return launch(f->apply, queue, a->parts, a);
 }
 
 static dp_status enqueue_forward(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -176,8 +215,9 @@ static dp_status differentiate(const dp_kernel_spec *spec, const batch_state *s,
     a.dbias = result(spec, out, 2);
     a.first_group = g == groups->lo;
     a.last_group = g == groups->hi - 1;
-    DP_TRY(launch(s->sums, queue, a.splits, &a));
-    DP_TRY(launch(s->apply, queue, a.parts, &a));
+    const functions *f = functions_for(s, &a);
+    DP_TRY(launch(f->sums, queue, a.splits, &a));
+    DP_TRY(launch(f->apply, queue, a.dx ? a.parts : 1, &a));
   }
   return DP_OK;
 }

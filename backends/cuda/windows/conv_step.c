@@ -32,7 +32,7 @@ dp_status dp_cuda_conv_prepare(const dp_kernel_spec *spec, const dp_cuda_conv *c
   dp_conv extents;
   const dp_cuda_function *function;
   DP_TRY(dp_cuda_conv_extents(spec, conv, &extents));
-  DP_TRY(dp_cuda_window_function(conv->name, spec->inputs[0].dtype, conv->source, &function));
+  DP_TRY(dp_cuda_window_function(conv->name, spec->inputs[0].dtype, "", conv->source, &function));
   step *s = malloc(sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of a convolution");
   *s = (step){.function = function,

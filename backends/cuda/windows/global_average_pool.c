@@ -5,7 +5,7 @@
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const dp_cuda_function *function;
-  DP_TRY(dp_cuda_window_function("plane_mean", spec->inputs[0].dtype, dp_cuda_source_plane_mean, &function));
+  DP_TRY(dp_cuda_window_function("plane_mean", spec->inputs[0].dtype, "", dp_cuda_source_plane_mean, &function));
   *state = (void *)(uintptr_t)function;
   return DP_OK;
 }

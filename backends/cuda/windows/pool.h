@@ -1,6 +1,7 @@
-// Pooling and its gradients by functions of our own, a thread for each element of the result. Gradients are sums over
-// the windows that cover an element, in their order, so that they give the CPU's bits. Kernels by cuDNN leave to them
-// what it does not do (backends/cuda/cudnn/pooling.h).
+// Pooling and its gradients by functions of our own: a thread for each element of the result, or a block for each tile
+// of it. Gradients are sums over the windows that cover an element, in their order, so that they give the CPU's bits.
+// Extents and windows are constants of a function's text: a network has few kinds of them. Kernels by cuDNN leave to
+// these what it does not do (backends/cuda/cudnn/pooling.h).
 #ifndef DP_BACKENDS_CUDA_WINDOWS_POOL_H
 #define DP_BACKENDS_CUDA_WINDOWS_POOL_H
 
@@ -8,6 +9,7 @@
 
 typedef struct {
   const char *name, *source;  // of the function
+  const char *tiles;          // of the one that computes tiles, where they can be; NULL: there is none
   int x, dy;                  // operands; -1: the operator has none. Without x, the result has its extents.
 } dp_cuda_pool;
 

@@ -19,13 +19,13 @@ dp_device_window dp_cuda_window(const dp_window *window) {
   return w;
 }
 
-dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *source,
+dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *defines, const char *source,
                                   const dp_cuda_function **function) {
   static const char floats[] = "#define LEAST (-(W)1 / (W)0)\n#define IS_NAN(X) ((X) != (X))\n";
   static const char integers[] = "#define LEAST 0\n#define IS_NAN(X) 0\n";
-  char whole[64], defines[256];
+  char whole[64], all[2048];
   snprintf(whole, sizeof whole, "%s_%s", name, dp_type_name(dtype));
-  snprintf(defines, sizeof defines, "%s%s", dp_cuda_type_of(dtype)->defines,
-           dp_type_is_float(dtype) ? floats : integers);
-  return dp_cuda_function_add(whole, defines, source, function);
+  snprintf(all, sizeof all, "%s%s%s", dp_cuda_type_of(dtype)->defines, dp_type_is_float(dtype) ? floats : integers,
+           defines);
+  return dp_cuda_function_add(whole, all, source, function);
 }

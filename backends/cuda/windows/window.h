@@ -13,9 +13,9 @@ extern "C" {
 enum { DP_WINDOWS_TYPES = DP_FLOATS };
 
 dp_device_window dp_cuda_window(const dp_window *window);
-// Adds a function that is written over the types of prelude.h, LEAST (what the maximum of nothing is) and IS_NAN. Its
-// name is `name` followed by the type.
-dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *source,
+// Adds a function that is written over the types of prelude.h, LEAST (what the maximum of nothing is), IS_NAN, and what
+// `defines` defines. Its name is `name` followed by the type.
+dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *defines, const char *source,
                                   const dp_cuda_function **function) DP_MUST_USE;
 
 #ifdef __cplusplus

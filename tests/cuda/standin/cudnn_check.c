@@ -95,13 +95,13 @@ static double scale(const descriptor *d, int name) {
 }
 
 // The extents of y follow from the others.
-static cudnnStatus_t check_extents(convolution *c, const int64_t *pad_end) {
+static cudnnStatus_t check_extents(convolution *c) {
   const int64_t *x = c->x.extents, *w = c->w.extents, *y = c->y.extents;
   if (x[0] != y[0] || w[0] != y[1] || x[1] % w[1]) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
   c->groups = x[1] / w[1];
   if (w[0] % c->groups) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
   for (int d = 0; d < 3; d++) {
-    const int64_t room = x[2 + d] + c->pad[d] + pad_end[d] - (w[2 + d] - 1) * c->dilation[d] - 1;
+    const int64_t room = x[2 + d] + c->pad[d] + c->pad_end[d] - (w[2 + d] - 1) * c->dilation[d] - 1;
     if (room < 0 || y[2 + d] != room / c->stride[d] + 1) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
   }
   return CUDNN_STATUS_SUCCESS;
@@ -129,14 +129,13 @@ cudnnStatus_t standin_cudnn_read(const descriptor *operation, convolution *c) {
   if (status != CUDNN_STATUS_SUCCESS) return status;
   if (!takes_types(c)) return CUDNN_STATUS_NOT_SUPPORTED;
   if (c->x.id == c->w.id || c->x.id == c->y.id || c->w.id == c->y.id) return CUDNN_STATUS_BAD_PARAM;
-  int64_t pad_end[3];
   spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS), spatial, 0, c->pad);
-  spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS), spatial, 0, pad_end);
+  spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS), spatial, 0, c->pad_end);
   spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES), spatial, 1, c->stride);
   spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_DILATIONS), spatial, 1, c->dilation);
   c->alpha = scale(operation, operations[i].alpha);
   c->beta = scale(operation, operations[i].beta);
-  return check_extents(c, pad_end);
+  return check_extents(c);
 }
 
 // ---- plans ----------------------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@
 #include "tests/cuda/standin/half.h"
 
 bool standin_cudnn_is_pooling(const descriptor *d) {
-  return d->type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR ||
-         d->type == CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR;
+  return d->type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR;
 }
 
 static const engine engines[] = {{301, -1, false, 1}};
@@ -76,15 +75,13 @@ static cudnnStatus_t read_tensor(const descriptor *d, int64_t spatial, pooled *t
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Maxima are padded with -infinity here; there is no gradient of them, whose choice among equal elements cuDNN leaves
-// open.
+// Maxima are padded with -infinity here.
 static cudnnStatus_t read_window(const descriptor *d, pooling *p) {
   const int mode = one(d, CUDNN_ATTR_RESAMPLE_MODE), padding = one(d, CUDNN_ATTR_RESAMPLE_PADDING_MODE);
   p->maximum = mode == CUDNN_RESAMPLE_MAXPOOL;
   p->counts = mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING;
   if (!p->maximum && !p->counts && mode != CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING) return CUDNN_STATUS_NOT_SUPPORTED;
   if (padding != (p->maximum ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD)) return CUDNN_STATUS_NOT_SUPPORTED;
-  if (p->maximum && p->gradient) return CUDNN_STATUS_NOT_SUPPORTED;
   spread(d, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, 1, p->window);
   spread(d, CUDNN_ATTR_RESAMPLE_STRIDES, 1, p->stride);
   spread(d, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, 0, p->pre);
@@ -93,14 +90,10 @@ static cudnnStatus_t read_window(const descriptor *d, pooling *p) {
 }
 
 cudnnStatus_t standin_cudnn_read_pooling(const descriptor *d, pooling *p) {
-  const bool gradient = d->type == CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR;
-  const descriptor *window =
-      standin_cudnn_part(d, gradient ? CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC : CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC);
-  const descriptor *x = standin_cudnn_part(
-      d, gradient ? CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC : CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
-  const descriptor *y = standin_cudnn_part(
-      d, gradient ? CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC : CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
-  *p = (pooling){.gradient = gradient};
+  const descriptor *window = standin_cudnn_part(d, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC);
+  const descriptor *x = standin_cudnn_part(d, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
+  const descriptor *y = standin_cudnn_part(d, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
+  *p = (pooling){0};
   if (window->type != CUDNN_BACKEND_RESAMPLE_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
   const int64_t spatial = *(const int64_t *)standin_cudnn_values(window, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS);
   cudnnStatus_t status = read_window(window, p);
@@ -176,28 +169,13 @@ static double pool_of(const pooling *p, int64_t n, int64_t c, const int64_t *o) 
   return p->maximum ? result : result / count;
 }
 
-static double gradient_of(const pooling *p, int64_t n, int64_t c, const int64_t *at) {
-  int64_t low[3], high[3], o[3];
-  double sum = 0;
-  for (o[0] = 0; o[0] < p->y.extents[2]; o[0]++)
-    for (o[1] = 0; o[1] < p->y.extents[3]; o[1]++)
-      for (o[2] = 0; o[2] < p->y.extents[4]; o[2]++) {
-        const double count = box_of(p, o, low, high);
-        bool covers = true;
-        for (int d = 0; d < 3; d++) covers &= at[d] >= low[d] && at[d] < high[d];
-        if (covers) sum = added(p, sum, get(&p->y, place(&p->y, n, c, o)) / count);
-      }
-  return sum;
-}
-
 void standin_cudnn_pool(void *argument) {
   const pooling *p = argument;
-  const pooled *to = p->gradient ? &p->x : &p->y;
+  const pooled *to = &p->y;
   int64_t at[3];
   for (int64_t n = 0; n < to->extents[0]; n++)
     for (int64_t c = 0; c < to->extents[1]; c++)
       for (at[0] = 0; at[0] < to->extents[2]; at[0]++)
         for (at[1] = 0; at[1] < to->extents[3]; at[1]++)
-          for (at[2] = 0; at[2] < to->extents[4]; at[2]++)
-            put(to, place(to, n, c, at), p->gradient ? gradient_of(p, n, c, at) : pool_of(p, n, c, at));
+          for (at[2] = 0; at[2] < to->extents[4]; at[2]++) put(to, place(to, n, c, at), pool_of(p, n, c, at));
 }

@@ -1,4 +1,4 @@
-// Inside the stand-in of cuDNN: pooling (resampling forward and backward), as it is read from its descriptors.
+// Inside the stand-in of cuDNN: pooling (resampling forward), as it is read from its descriptors.
 #ifndef DP_TESTS_CUDA_STANDIN_CUDNN_POOL_H
 #define DP_TESTS_CUDA_STANDIN_CUDNN_POOL_H
 
@@ -11,7 +11,7 @@ typedef struct {
 } pooled;
 
 typedef struct {
-  bool gradient, maximum, counts;
+  bool maximum, counts;
   int64_t window[3], stride[3], pre[3], post[3];
   pooled x, y;
 } pooling;

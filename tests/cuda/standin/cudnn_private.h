@@ -42,7 +42,7 @@ typedef struct {
 typedef struct {
   int operation, type;  // CUDNN_BACKEND_OPERATION_..., CUDNN_DATA_...: of sums
   tensor x, w, y;
-  int64_t pad[3], stride[3], dilation[3], groups;
+  int64_t pad[3], pad_end[3], stride[3], dilation[3], groups;
   double alpha, beta;
   int engine;
   void *workspace, *own;  // own: room for one plane of sums, in the host's memory
