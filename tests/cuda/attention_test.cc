@@ -61,6 +61,14 @@ const Attention kCases[] = {
     {"bfloat16", 3, 5, 2, 8, 6, 2, 8, "float32[N,2,1,6]", "masked_rows=\"zero\"", Hidden::kRow},
     {"bfloat16", 3, 5, 2, 8, 6, 2, 8, "float32[5,1]", "", Hidden::kNone},
     {"bfloat16", 3, 5, 2, 8, 6, 2, 8, "float32[5,6]", "", Hidden::kRow},  // NaN in one row
+    {"bfloat16", 2, 64, 4, 64, 64, 4, 64, "", "scale=0.125, is_causal=1"},
+    {"float16", 2, 9, 2, 128, 9, 2, 128, "", "scale=0.1, is_causal=1"},    // odd lengths
+    {"bfloat16", 2, 7, 6, 16, 7, 2, 24, "", "is_causal=1"},                // grouped
+    {"float16", 2, 5, 4, 8, 11, 1, 8, "", "scale=0.5, is_causal=1"},       // more keys than queries
+    {"bfloat16", 2, 11, 2, 8, 5, 2, 8, "", "is_causal=1"},                 // fewer keys
+    {"bfloat16", 2, 1, 2, 64, 33, 2, 64, "", "scale=0.125, is_causal=1"},  // one query: one key
+    {"bfloat16", 2, 6, 2, 8, 1, 2, 8, "", "is_causal=1"},                  // one key
+    {"float16", 2, 9, 4, 8, 9, 2, 8, "", "is_causal=1, masked_rows=\"zero\""},
 };
 
 // The mask of a case: numbers below 1, and keys that are hidden.
@@ -287,9 +295,7 @@ class Graphs : public testing::Test {
     a.workspace = 1 << 20;
   }
   // All descriptors have been destroyed.
-  void TearDown() override {
-    EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held);
-  }
+  void TearDown() override { EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held); }
   // The engine's number; -1: none.
   int64_t Engine() {
     dp_cudnn_plan plan{};
