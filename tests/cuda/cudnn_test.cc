@@ -85,9 +85,7 @@ class Plans : public testing::Test {
     for (int d = 0; d < 3; d++) spec.pad_begin[d] = spec.pad_end[d] = spec.stride[d] = spec.dilation[d] = 1;
   }
   // All descriptors have been destroyed.
-  void TearDown() override {
-    EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held);
-  }
+  void TearDown() override { EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held); }
   static void Set(int64_t *to, const std::vector<int64_t> &values) { std::copy(values.begin(), values.end(), to); }
 
   // The number of the engine that is chosen; -1: none.

@@ -122,9 +122,7 @@ class Graphs : public testing::Test {
     pool.spatial = 2;
     pool.dtype = DP_FLOAT32;
   }
-  void TearDown() override {
-    EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held);
-  }
+  void TearDown() override { EXPECT_EQ(IsStandin() ? Standin().count().handles : held, held); }
   int Plan(int64_t *engine) {
     dp_cudnn_plan plan{};
     bool found = false;
