@@ -40,6 +40,8 @@ dp_attention dp_attention_of(const dp_kernel_spec *spec, int first, int mask) {
       .masked = dp_node_float(spec->node, "masked", -INFINITY),
       .zero_rows = strcmp(dp_node_string(spec->node, "masked_rows", "nan"), "nan") != 0,
       .zero_nan = !strcmp(dp_node_string(spec->node, "masked_rows", "nan"), "zero_if_nan"),
+      .causal = dp_node_int(spec->node, "is_causal", 0) != 0,
+      .first = q->lo[1] * q->unit[1],
       .ratio = dp_node_float(spec->node, "ratio", 0),
       .scores = {.rank = 4},
   };

@@ -10,6 +10,8 @@ typedef struct {
   double scale, masked;    // masked: S where a bool mask is false
   bool zero_rows;          // a row that is masked everywhere gives 0 instead of NaN
   bool zero_nan;           // and so does one that has NaN
+  bool causal;             // a query sees the keys up to its own place in the whole sequence
+  int64_t first;           // the place of the first query
   dp_dtype mask;           // DP_NO_TYPE: none
   int64_t mask_stride[4];  // elements, of batch, heads, length, keys; 0 where the mask is broadcast
   double ratio;            // of dropout; 0: none
@@ -18,6 +20,11 @@ typedef struct {
 
 // Operands Q, K, V from `first` on; `mask`: the mask's place.
 dp_attention dp_attention_of(const dp_kernel_spec *spec, int first, int mask);
+
+// How many keys, from the first on, a row of the scores may see.
+static inline int64_t dp_attention_seen(const dp_attention *a, int64_t row) {
+  return a->causal && a->first + row + 1 < a->keys ? a->first + row + 1 : a->keys;
+}
 
 // Element offsets of a row or of a head's first row.
 static inline int64_t dp_attention_query(const dp_attention *a, int64_t batch, int64_t head, int64_t row,

@@ -1,9 +1,21 @@
 // Shared by dp.ScaledDotProductAttention and its gradient. See scaled_dot_product.h.
 #include "ir/ops/scaled_dot_product.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { RANK = 4 };
+
+// What is_causal goes without: nothing else hides keys, and hidden keys have no score.
+static dp_status check_causal(const dp_node *node, int mask) {
+  const int64_t causal = dp_node_int(node, "is_causal", 0);
+  if (causal != 0 && causal != 1)
+    return dp_fail(EX_DATAERR, "is_causal is %lld where 0 or 1 is expected", (long long)causal);
+  if (causal && dp_common_operand(node, mask)) return dp_fail(EX_DATAERR, "is_causal cannot be combined with a mask");
+  if (causal && dp_node_float(node, "masked", -INFINITY) != -INFINITY)
+    return dp_fail(EX_DATAERR, "is_causal cannot be combined with masked");
+  return DP_OK;
+}
 
 static dp_status check_attrs(const dp_node *node, int seed) {
   const char *rows = dp_node_string(node, "masked_rows", "nan");
@@ -52,6 +64,7 @@ dp_status dp_scaled_dot_product_check(const dp_node *node, int first, int mask, 
       return dp_fail(EX_DATAERR, "the mask is %s where bool or %s, as Q, is expected", dp_type_name(dtype),
                      dp_type_name(computed));
   }
+  DP_TRY(check_causal(node, mask));
   return check_attrs(node, mask + 1);
 }
 
@@ -112,6 +125,7 @@ static void split_along(dp_sharding_rules *rules, axis along, dp_dim extent, int
   const dp_node *node = rules->node;
   for (int v = 0; v < rules->n_views; v++) {
     if (!dp_sharding_divides(rules->views[v], extent)) continue;
+    if (along == LENGTH && rules->views[v].outer > 1 && dp_node_int(node, "is_causal", 0)) continue;
     dp_sharding_rule *rule = dp_sharding_add(rules);
     if (along == LENGTH) rule->axis = DP_CONTEXT_AXIS;
     for (int i = 0; i < node->n_inputs; i++) rule->in[i] = place(node->inputs[i], in[i], along, rules->views[v], each);

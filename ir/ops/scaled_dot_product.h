@@ -6,6 +6,7 @@
 //   Q, Y: [batch, length, heads, size]; K, V: [batch, keys, groups, size], where each group serves heads / groups
 //   adjacent heads; LSE: [batch, heads, length]; the mask is broadcast to [batch, heads, length, keys];
 //   it has the type of Q, or float32 where that has 16 bits.
+//   With is_causal there is no mask: query i sees the keys up to i, however many there are of either.
 #ifndef DP_IR_OPS_SCALED_DOT_PRODUCT_H
 #define DP_IR_OPS_SCALED_DOT_PRODUCT_H
 
@@ -20,11 +21,11 @@ extern "C" {
 
 // Attributes of both. `masked` is -infinity if absent. masked_rows: what becomes of a row whose S is -infinity
 // everywhere, "nan" as softmax has it, or "zero"; "zero_if_nan": one that has NaN is 0 too. ratio, key: as
-// dp.Dropout's, for P.
+// dp.Dropout's, for P. is_causal: as ONNX's Attention has it.
 #define DP_SCALED_DOT_PRODUCT_ATTRS                                                                             \
   {                                                                                                             \
     DP_FLOAT_ATTR("scale", 1), {.name = "masked", .kind = DP_ATTR_FLOAT}, DP_STRING_ATTR("masked_rows", "nan"), \
-        DP_FLOAT_ATTR("ratio", 0), DP_INT_ATTR("key", 0),                                                       \
+        DP_FLOAT_ATTR("ratio", 0), DP_INT_ATTR("key", 0), DP_INT_ATTR("is_causal", 0),                          \
   }
 
 typedef struct {
@@ -57,7 +58,8 @@ typedef enum {
 // instead of splitting weights, which are then whole on each device.
 #define DP_CONTEXT_AXIS "context"
 
-// Rules that split samples, queries, heads, or the size of V. in, out: what each operand and result is.
+// Rules that split samples, queries, heads, or the size of V. in, out: what each operand and result is. With is_causal,
+// the queries of a part follow one another: they see keys by their place in the whole sequence.
 void dp_scaled_dot_product_sharding(dp_sharding_rules *rules, const dp_scaled_dot_product *e,
                                     const dp_scaled_dot_product_part *in, const dp_scaled_dot_product_part *out);
 // `products`: how many products of the scores' shape it computes.

@@ -109,6 +109,12 @@ static const dp_sample samples[] = {
      .n = 7,
      .low = 0,
      .high = 1},
+    {.inputs = "float32[N,5,4,2], float32[N,3,2,2], float32[N,3,2,3]", .attrs = "scale=0.5, is_causal=1", .n = 3},
+    {.inputs = "float32[2,N,2,2], float32[2,9,2,2], float32[2,9,2,2], , int64[], int64[]",
+     .attrs = "is_causal=1, ratio=0.25, key=123456789",
+     .n = 7,
+     .low = 0,
+     .high = 1},
     {0},
 };
 

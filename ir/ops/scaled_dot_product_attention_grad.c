@@ -1,7 +1,8 @@
 // dp.ScaledDotProductAttentionGrad(dY, Q, K, V, Y, LSE [, mask, seed, step]) -> dQ, dK, dV [, dmask]: the gradient of
 // dp.ScaledDotProductAttention, from its result and its statistics.
 //
-//   P = exp(S - LSE); dV = dropout(P)' dY; dP = dropout(dY V'); dS = P (dP - sum(dY Y)), 0 where a bool mask is false;
+//   P = exp(S - LSE); dV = dropout(P)' dY; dP = dropout(dY V'); dS = P (dP - sum(dY Y)), 0 where a bool mask is false
+//   and for keys that is_causal hides;
 //   dQ = scale dS K; dK = scale dS' Q; dmask = dS, with the scores' shape. Linear in dY.
 #include "ir/ops/scaled_dot_product.h"
 
@@ -65,6 +66,16 @@ static const dp_sample samples[] = {
     {.inputs = "float32[2,N,2,2], float32[2,N,2,2], float32[2,3,2,2], float32[2,3,2,2], float32[2,N,2,2], "
                "float32[2,2,N], float32[2,1,N,3], int64[], int64[]",
      .attrs = "ratio=0.25, key=123456789",
+     .n = 7,
+     .low = 0,
+     .high = 1},
+    {.inputs = "float32[N,5,4,3], float32[N,5,4,2], float32[N,3,2,2], float32[N,3,2,3], float32[N,5,4,3], "
+               "float32[N,4,5]",
+     .attrs = "scale=0.5, is_causal=1",
+     .n = 3},
+    {.inputs = "float32[2,N,2,2], float32[2,N,2,2], float32[2,9,2,2], float32[2,9,2,2], float32[2,N,2,2], "
+               "float32[2,2,N], , int64[], int64[]",
+     .attrs = "is_causal=1, ratio=0.25, key=123456789",
      .n = 7,
      .low = 0,
      .high = 1},

@@ -4,12 +4,14 @@
 //
 // is found by structure: with the scale on either operand or on the scores, with Q, K, V from transposes or not, with
 // keys and values repeated for several heads, of rank 4, or of rank 3 with samples and heads in one dim. Nothing else
-// may use a score or a probability. Before gradients are built, so that these are found too.
+// may use a score or a probability. A mask that is known and hides exactly the later keys becomes the attribute
+// is_causal. Before gradients are built, so that these are found too.
 #include <math.h>
 #include <string.h>
 
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
+#include "passes/fuse/causal.h"
 #include "passes/simplify/rewrite.h"
 
 // An operand to be read from `value` with its dims permuted: dim d of what is meant is dim perm[d] of the value.
@@ -26,6 +28,7 @@ typedef struct {
   int n_masks;  // that are added; one, if it selects
   dp_value *masks[MAX_MASKS], *seed, *step;
   bool inverted;            // a bool mask is true where keys are masked
+  bool causal;              // there is no mask, but keys are masked that come after the query
   const char *masked_rows;  // the operator's attribute
   bool has_masked;
   double scale, masked, ratio;
@@ -36,6 +39,7 @@ typedef struct {
   dp_graph *graph;
   int32_t *uses;    // by value: nodes, outputs and updates
   int32_t *turned;  // by value: of these, transposes that exchange heads and lengths, at once or after copies
+  dp_causal_masks *causal;
 } work;
 
 // ---- reading a graph ------------------------------------------------------------------------------------------------
@@ -295,6 +299,32 @@ static dp_node *behind_softmax(const work *w, dp_value *x, const dp_node *by, at
   return node && (!blind || (a->n_masks == 1 && !a->has_masked && is_blind(blind, a->masks[0]))) ? node : NULL;
 }
 
+// Makes the mask an attribute if it is the causal one: added or selecting, and then maybe made of a bool one by
+// Where(seen, 0, -infinity) or Where(hidden, -infinity, 0).
+static void take_causal(const work *w, const dp_shape *scores, attention *a) {
+  const dp_dim queries = scores->dims[scores->rank - 2], keys = scores->dims[scores->rank - 1];
+  if (a->n_masks != 1 || (a->has_masked && !dp_causal_hides(a->masked)) || dp_dim_is_symbolic(queries) ||
+      dp_dim_is_symbolic(keys))
+    return;
+  const dp_value *mask = a->masks[0];
+  bool inverted = a->inverted;
+  while (!a->has_masked && is(mask->producer, "Cast") && dp_type_is_float(mask->producer->inputs[0]->type.dtype))
+    mask = mask->producer->inputs[0];
+  double x, y;
+  const dp_node *where = is(mask->producer, "Where") ? mask->producer : NULL;
+  if (where && !a->has_masked && number_of(where->inputs[1], 4, &x) && number_of(where->inputs[2], 4, &y) &&
+      ((x == 0 && dp_causal_hides(y)) || (dp_causal_hides(x) && y == 0))) {
+    mask = where->inputs[0];
+    inverted = y == 0;
+  }
+  if (!dp_causal_is(w->causal, mask, inverted, queries.offset, keys.offset)) return;
+  a->causal = true;
+  a->n_masks = 0;
+  a->has_masked = a->inverted = false;
+  // Each row sees a key, so that none is masked everywhere.
+  if (a->masked_rows && !strcmp(a->masked_rows, "zero")) a->masked_rows = NULL;
+}
+
 static bool same_dims(const dp_shape *a, const dp_shape *b, int count) {
   for (int d = 0; d < count; d++)
     if (!dp_dim_equal(a->dims[d], b->dims[d])) return false;
@@ -331,7 +361,9 @@ static bool find(const work *w, const dp_node *last, attention *a) {
     a->k = view_of(k, of_keys[four], false, &again);
     a->v = view_of(v, by_length[four], false, NULL);
   }
-  return isfinite(a->scale);
+  if (!isfinite(a->scale)) return false;
+  take_causal(w, scores, a);
+  return true;
 }
 
 // ---- building it ----------------------------------------------------------------------------------------------------
@@ -386,6 +418,7 @@ static dp_value *build(dp_builder *b, const dp_rewrite *rewrite, const attention
   dp_attr attrs[DP_MAX_ATTRS];
   attrs[n_attrs++] = dp_attr_float("scale", a->scale);
   if (a->has_masked && a->masked != -INFINITY) attrs[n_attrs++] = dp_attr_float("masked", a->masked);
+  if (a->causal) attrs[n_attrs++] = dp_attr_int("is_causal", 1);
   if (a->masked_rows) attrs[n_attrs++] = dp_attr_string("masked_rows", a->masked_rows);
   if (a->ratio > 0) {
     attrs[n_attrs++] = dp_attr_float("ratio", a->ratio);
@@ -456,11 +489,11 @@ static void put_in_order(dp_graph *graph, dp_node **old, const bool *kept, const
   dp_graph_reorder(graph, nodes);
 }
 
-static dp_status fuse(dp_graph *graph, bool *changed) {
+static dp_status fuse(dp_graph *graph, dp_causal_masks *causal, bool *changed) {
   const int32_t n_old = graph->n_nodes;
   dp_arena *arena = graph->arena;
   work w = {graph, dp_alloc_n(arena, (size_t)graph->n_values, sizeof *w.uses),
-            dp_alloc_n(arena, (size_t)graph->n_values, sizeof *w.turned)};
+            dp_alloc_n(arena, (size_t)graph->n_values, sizeof *w.turned), causal};
   dp_node **old = dp_alloc_n(arena, (size_t)n_old, sizeof *old);
   int32_t *made = dp_alloc_n(arena, (size_t)n_old, sizeof *made);
   bool *kept = dp_alloc_n(arena, (size_t)n_old, sizeof *kept), *direct = dp_alloc_n(arena, (size_t)graph->n_values, 1);
@@ -497,8 +530,9 @@ static dp_status fuse(dp_graph *graph, bool *changed) {
 static dp_status run(dp_compile *compile) {
   compile->unchanged = true;
   bool changed = false;
+  dp_causal_masks causal = {.target = compile->options->target};
   for (int i = 0; i < compile->model->n_graphs && !compile->options->no_fuse; i++)
-    DP_TRY(fuse(compile->model->graphs[i], &changed));
+    DP_TRY(fuse(compile->model->graphs[i], &causal, &changed));
   compile->unchanged = !changed;
   return DP_OK;
 }

@@ -104,6 +104,14 @@ TEST(Attention, ForwardEqualsReference) {
   ExpectEqual({kForward, large + ", , int64[], int64[]", "ratio=0.3, key=77", 2});
   ExpectEqual({kForward, large + ", bool[150,600], int64[], int64[]", "ratio=0.3, key=77", 2},
               MaskLater(3, 150, 600, 9));
+  for (const char *attrs : {"is_causal=1, scale=0.5", "is_causal=1, masked_rows=\"zero\""}) {
+    ExpectEqual({kForward, large, attrs, 2});
+    for (const char *extents : {"float32[N,600,2,5], float32[N,600,2,5], float32[N,600,2,3]",
+                                "float32[N,600,2,5], float32[N,150,2,5], float32[N,150,2,3]",
+                                "float32[N,1,2,5], float32[N,600,2,5], float32[N,600,2,3]"})
+      ExpectEqual({kForward, extents, attrs, 1});
+  }
+  ExpectEqual({kForward, large + ", , int64[], int64[]", "is_causal=1, ratio=0.3, key=77", 2});
   ExpectEqual({kForward, "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1]", "", 3});
   ExpectEqual({kForward, "float32[2,N,6,3], float32[2,N,1,3], float32[2,N,1,2], float32[6,1,N]", "", 129});
 }
@@ -136,10 +144,78 @@ TEST(Attention, GradientEqualsReference) {
   ExpectEqual({kGrad, large + ", , int64[], int64[]", scale(", ratio=0.3, key=77"), 2});
   ExpectEqual({kGrad, large + ", bool[150,300], int64[], int64[]", scale(", ratio=0.3, key=77"), 2},
               MaskLater(6, 150, 300, 9));
+  ExpectEqual({kGrad, large, scale(", is_causal=1"), 2});
+  ExpectEqual({kGrad, large, scale(", is_causal=1, masked_rows=\"zero\""), 1});
+  ExpectEqual({kGrad,
+               "float32[N,300,2,3], float32[N,300,2,5], float32[N,70,1,5], float32[N,70,1,3], float32[N,300,2,3], "
+               "float32[N,2,300]",
+               scale(", is_causal=1"), 2});
+  ExpectEqual({kGrad, large + ", , int64[], int64[]", scale(", is_causal=1, ratio=0.3, key=77"), 2});
   ExpectEqual({kGrad,
                "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1], "
                "float32[N,1,1]",
                "", 3});
+}
+
+std::vector<Tensor> DrawAll(const Case &c, const Built &built) {
+  std::vector<Tensor> in;
+  for (size_t i = 0; i < built.operands.size(); i++)
+    in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, built.n) : Tensor());
+  return in;
+}
+
+// is_causal gives, bit for bit, what a bool mask gives that hides the same keys.
+void ExpectAsMasked(const char *op, const std::string &inputs, const std::string &mask, int64_t length, int64_t keys) {
+  SCOPED_TRACE(op + (" " + inputs));
+  const std::string masked_inputs = inputs + mask;
+  const dp_sample sample = {inputs.c_str(), "scale=0.3, is_causal=1", 2, 0, 1, false};
+  const dp_sample masked_sample = {masked_inputs.c_str(), "scale=0.3", 2, 0, 1, false};
+  const Case causal = {dp_op_find("dp", op), &sample, 0, false}, masked = {causal.op, &masked_sample, 0, false};
+  const Built built(causal), masked_built(masked);
+  ASSERT_EQ(built.error + masked_built.error, "");
+  std::vector<Tensor> in = DrawAll(causal, built), masked_in = DrawAll(masked, masked_built);
+  for (size_t i = 0; i < in.size(); i++) masked_in[i].bytes = in[i].bytes;
+  MaskLater(masked_in.size() - 1, length, keys, 0)(&masked_in);
+  for (bool reference : {true, false}) {
+    const std::vector<Tensor> found = Run(built, in, 2, reference);
+    const std::vector<Tensor> expected = Run(masked_built, masked_in, 2, reference);
+    for (size_t r = 0; r < found.size(); r++) EXPECT_EQ(found[r].bytes, expected[r].bytes) << r << reference;
+  }
+}
+
+TEST(Attention, CausalIsAsMasked) {
+  for (const auto &[length, keys] : {std::pair<int64_t, int64_t>(300, 300), {150, 600}, {300, 70}, {1, 9}}) {
+    const std::string l = std::to_string(length), k = std::to_string(keys), mask = ", bool[" + l + "," + k + "]";
+    const std::string q = "float32[N," + l + ",4,5], float32[N," + k + ",2,5], float32[N," + k + ",2,3]";
+    const std::string y = "float32[N," + l + ",4,3]";
+    ExpectAsMasked(kForward, q, mask, length, keys);
+    ExpectAsMasked(kGrad, y + ", " + q + ", " + y + ", float32[N,4," + l + "]", mask, length, keys);
+  }
+}
+
+// Queries over several devices see the keys up to their place in the whole sequence.
+TEST(Attention, CausalOfSomeQueries) {
+  const std::string inputs = "float32[N,301,4,5], float32[N,290,2,5], float32[N,290,2,3]";
+  const dp_sample sample = {inputs.c_str(), "scale=0.3, is_causal=1", 2, 0, 1, false};
+  const Case c = {dp_op_find("dp", kForward), &sample, 0, false};
+  const Built built(c);
+  ASSERT_EQ(built.error, "");
+  std::vector<Tensor> in = DrawAll(c, built);
+  const std::vector<Tensor> whole = dp_test::Run(built, in, 1, true);
+  const dp_mesh mesh{1, {{"context", 3}}};
+  for (int64_t device = 0; device < 3; device++) {
+    const int64_t coordinate[DP_MAX_MESH] = {device};
+    const dp_placement queries = dp_shard(1), rows = dp_shard(2);
+    Tensor q = MakePart(built.node->inputs[0]->type, 2, &queries, mesh, coordinate);
+    Tensor y = MakePart(built.node->outputs[0]->type, 2, &queries, mesh, coordinate), expected_y = y;
+    Tensor lse = MakePart(built.node->outputs[1]->type, 2, &rows, mesh, coordinate), expected_lse = lse;
+    Cut(in[0], &q);
+    Cut(whole[0], &expected_y);
+    Cut(whole[1], &expected_lse);
+    ASSERT_EQ(RunNode(dp_target_cpu, built.node, {&q, &in[1], &in[2]}, {&y, &lse}, 2, false), "");
+    for (int64_t i = 0; i < y.Count(); i++) ASSERT_NEAR(y.Get(i), expected_y.Get(i), 2e-5) << i;
+    for (int64_t i = 0; i < lse.Count(); i++) ASSERT_NEAR(lse.Get(i), expected_lse.Get(i), 1e-4) << i;
+  }
 }
 
 // Every 97th float from -90 to 90, and what is special.

@@ -61,6 +61,14 @@ const Attention kCases[] = {
     {"bfloat16", 3, 5, 2, 8, 6, 2, 8, "float32[N,2,1,6]", "masked_rows=\"zero\"", Hidden::kRow},
     {"bfloat16", 3, 5, 2, 8, 6, 2, 8, "float32[5,1]", "", Hidden::kNone},
     {"bfloat16", 3, 5, 2, 8, 6, 2, 8, "float32[5,6]", "", Hidden::kRow},  // NaN in one row
+    {"bfloat16", 2, 64, 4, 64, 64, 4, 64, "", "scale=0.125, is_causal=1"},
+    {"float16", 2, 9, 2, 128, 9, 2, 128, "", "scale=0.1, is_causal=1"},    // odd lengths
+    {"bfloat16", 2, 7, 6, 16, 7, 2, 24, "", "is_causal=1"},                // grouped
+    {"float16", 2, 5, 4, 8, 11, 1, 8, "", "scale=0.5, is_causal=1"},       // more keys than queries
+    {"bfloat16", 2, 11, 2, 8, 5, 2, 8, "", "is_causal=1"},                 // fewer keys
+    {"bfloat16", 2, 1, 2, 64, 33, 2, 64, "", "scale=0.125, is_causal=1"},  // one query: one key
+    {"bfloat16", 2, 6, 2, 8, 1, 2, 8, "", "is_causal=1"},                  // one key
+    {"float16", 2, 9, 4, 8, 9, 2, 8, "", "is_causal=1, masked_rows=\"zero\""},
 };
 
 // The mask of a case: numbers below 1, and keys that are hidden.
@@ -185,6 +193,9 @@ TEST(Attention, IsLeftToOurOwn) {
   a.mask = "bool[64,64]";
   EXPECT_TRUE(MatchesForward(a));
   EXPECT_FALSE(MatchesGradient(a));  // a row without keys is NaN, but its hidden keys have no gradient
+  Attention causal = kCases[0];
+  causal.attrs = "is_causal=1";
+  EXPECT_TRUE(MatchesForward(causal) && MatchesGradient(causal));
   a.attrs = "masked=-2.5";
   EXPECT_FALSE(MatchesForward(a) || MatchesGradient(a));
   a.attrs = "masked_rows=\"zero_if_nan\"";
@@ -199,7 +210,8 @@ TEST(Attention, IsLeftToOurOwn) {
 TEST(Attention, GoesPartByPart) {
   const Attention samples = {"bfloat16", 129, 4, 128, 8, 8, 128, 8, "float32[N,1,4,8]", "", Hidden::kSome};
   const Attention groups = {"bfloat16", 1, 4, 16640, 8, 8, 8320, 8, "float32[16640,4,8]", "", Hidden::kSome};
-  for (const Attention &a : {samples, groups}) {
+  const Attention causal = {"bfloat16", 129, 4, 128, 8, 8, 128, 8, "", "is_causal=1"};
+  for (const Attention &a : {samples, groups, causal}) {
     dp_cuda_choices();
     const Made made = Make(a);
     CheckOne(kGradient, made.gradient, a.Rounding(), 0);
@@ -253,13 +265,56 @@ TEST(Attention, OfNothing) {
   a.keys = 0;
   a.attrs = "masked_rows=\"zero\"";
   CheckBoth(a);
+  a.attrs = "is_causal=1";
+  CheckBoth(a);
+}
+
+// Queries over devices, with all keys: they see those up to their place in the whole sequence.
+TEST(Attention, OfSomeQueries) {
+  const Attention a = {"bfloat16", 2, 11, 4, 8, 9, 2, 16, "", "is_causal=1"};
+  const Made made = Make(a);
+  const dp_node *forward = made.forward.built->node, *gradient = made.gradient.built->node;
+  const Outcome whole = RunCuda(kForward, forward, made.forward.in, made.forward.out);
+  const Outcome gradients = RunCuda(kGradient, gradient, made.gradient.in, made.gradient.out);
+  ASSERT_EQ(whole.error + gradients.error, "");
+  std::vector<double> dk(size_t(gradients.results[1].Count())), dv(size_t(gradients.results[2].Count()));
+  const dp_mesh mesh{1, {{"context", 3}}};
+  for (int64_t device = 0; device < 3; device++) {
+    const int64_t coordinate[DP_MAX_MESH] = {device};
+    const auto part = [&](const dp_value *value, int dim, const Tensor &of) {
+      const dp_placement split = dp_shard(dim);
+      Tensor t = MakePart(value->type, a.n, &split, mesh, coordinate);
+      Cut(of, &t);
+      return t;
+    };
+    std::vector<Tensor> in = made.forward.in, out = whole.results;
+    in[0] = part(forward->inputs[0], 1, in[0]);
+    out = {part(forward->outputs[0], 1, whole.results[0]), part(forward->outputs[1], 2, whole.results[1])};
+    const Outcome some = RunCuda(kForward, forward, in, out);
+    ASSERT_EQ(some.error, "");
+    for (size_t i = 0; i < out.size(); i++) EXPECT_EQ(some.results[i].bytes, out[i].bytes) << i;
+    in = made.gradient.in;
+    for (int i : {0, 1, 4}) in[size_t(i)] = part(gradient->inputs[i], 1, in[size_t(i)]);
+    in[5] = part(gradient->inputs[5], 2, in[5]);
+    out = gradients.results;
+    out[0] = part(gradient->outputs[0], 1, out[0]);
+    const Outcome of_some = RunCuda(kGradient, gradient, in, out);
+    ASSERT_EQ(of_some.error, "");
+    EXPECT_EQ(of_some.results[0].bytes, out[0].bytes);
+    for (size_t i = 0; i < dk.size(); i++) dk[i] += of_some.results[1].Get(int64_t(i));
+    for (size_t i = 0; i < dv.size(); i++) dv[i] += of_some.results[2].Get(int64_t(i));
+  }
+  for (size_t i = 0; i < dk.size(); i++) ASSERT_NEAR(dk[i], gradients.results[1].Get(int64_t(i)), 0.02) << i;
+  for (size_t i = 0; i < dv.size(); i++) ASSERT_NEAR(dv[i], gradients.results[2].Get(int64_t(i)), 0.06) << i;
 }
 
 // Where cuDNN has no engine, our own function computes, in the scratch that the plan has, and says so.
 TEST(Attention, FallsBack) {
   if (!IsStandin()) GTEST_SKIP() << kSteers;
   setenv("DP_STANDIN_CUDNN_ATTENTION", "0", 1);
-  for (const Attention &a : {kCases[0], kCases[9]}) {
+  Attention causal = kCases[0];
+  causal.attrs = "is_causal=1";
+  for (const Attention &a : {kCases[0], kCases[9], causal}) {
     dp_cuda_choices();
     CheckBoth(a);
     EXPECT_NE(std::string(dp_cuda_choices()).find("no engine of cuDNN's"), std::string::npos);
@@ -315,6 +370,17 @@ TEST_F(Graphs, TakeAnEngineThatWillDo) {
   EXPECT_EQ(Engine(), 204);
   a.workspace = 1000;  // less than it wants
   EXPECT_EQ(Engine(), -1);
+}
+
+TEST_F(Graphs, MayBeCausal) {
+  a.causal = true;
+  for (int64_t first : {0, 3}) {
+    a.first = first;
+    a.gradient = false;
+    EXPECT_EQ(Engine(), 204);
+    a.gradient = true;
+    EXPECT_EQ(Engine(), 204);
+  }
 }
 
 TEST_F(Graphs, HaveHeadsOfSomeSizesAlone) {

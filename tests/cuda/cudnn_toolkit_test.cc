@@ -206,6 +206,7 @@ struct Attention {
   const char *name;
   dp_dtype dtype;
   int64_t batch, length, heads, size, keys, groups, v_size, mask_batch, mask_heads;
+  int64_t first = -1;  // of queries that see no later keys; -1: they see all
 };
 
 const Attention kAttentions[] = {
@@ -216,6 +217,14 @@ const Attention kAttentions[] = {
     {"odd lengths, heads of 8, shared keys", DP_BFLOAT16, 2, 77, 8, 8, 101, 2, 8, 1, 1},
     {"other sizes of values", DP_BFLOAT16, 2, 77, 4, 24, 101, 4, 40, 0, 0},
     {"one query", DP_BFLOAT16, 2, 1, 8, 64, 101, 8, 64, 0, 0},
+    {"GPT-2, causal", DP_BFLOAT16, 16, 1024, 12, 64, 1024, 12, 64, 0, 0, 0},
+    {"Llama 3.2 1B, causal", DP_BFLOAT16, 1, 1024, 32, 64, 1024, 8, 64, 0, 0, 0},
+    {"causal, heads of 128", DP_FLOAT16, 2, 256, 8, 128, 256, 8, 128, 0, 0, 0},
+    {"causal, fewer keys", DP_BFLOAT16, 2, 101, 8, 8, 77, 2, 8, 0, 0, 0},
+    {"causal, more keys", DP_FLOAT16, 2, 77, 4, 24, 101, 4, 40, 0, 0, 0},
+    {"causal, one query", DP_BFLOAT16, 2, 1, 8, 64, 101, 8, 64, 0, 0, 0},
+    {"causal, the second half of queries", DP_BFLOAT16, 4, 512, 12, 64, 1024, 12, 64, 0, 0, 512},
+    {"causal, odd places", DP_FLOAT16, 2, 33, 8, 8, 101, 2, 8, 0, 0, 67},
 };
 
 dp_cudnn_attention SpecOf(const Attention &of, bool gradient, bool statistics) {
@@ -232,6 +241,8 @@ dp_cudnn_attention SpecOf(const Attention &of, bool gradient, bool statistics) {
   a.v_size = of.v_size;
   a.mask_batch = of.mask_batch;
   a.mask_heads = a.mask_all_heads = of.mask_heads;
+  a.causal = of.first >= 0;
+  a.first = a.causal ? of.first : 0;
   a.workspace = dp_cudnn_attention_workspace(&a);
   return a;
 }

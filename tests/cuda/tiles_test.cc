@@ -78,6 +78,8 @@ TEST(Tiles, OfAttention) {
           const size_t which = size_t(length + keys + size) % 4;
           const Problem p = Attention(type, length, keys, size, size + 3, rests[which], attrs[which]);
           ExpectReference(kAttention, p, Draw(p));
+          const Problem causal = Attention(type, length, keys, size, size + 3, "", "scale=0.3, is_causal=1");
+          ExpectReference(kAttention, causal, Draw(causal));
           if (HasFatalFailure()) return;
         }
 }

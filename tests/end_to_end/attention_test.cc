@@ -123,6 +123,15 @@ const std::vector<Way> kWays = {
     {"softmax over queries", kHeads + "  d = MatMul(qh, kt)\n  p = Softmax(d) {axis=2}\n  m = MatMul(p, vh)\n" + kEnd,
      "", 0},
     {"capped", "  y = Attention(q, k, v) {q_num_heads=4, kv_num_heads=4, softcap=2.0}\n", "", 0},
+    {"causal, selected",
+     kHeads + "  d = MatMul(qh, kt)\n  f = Where(seen, d, low)\n  p = Softmax(f)\n  m = MatMul(p, vh)\n" + kEnd,
+     "  constant seen: bool[1,1,5,5] = [1,0,0,0,0, 1,1,0,0,0, 1,1,1,0,0, 1,1,1,1,0, 1,1,1,1,1]\n"
+     "  constant low: float32[] = hex \"000080ff\"\n"},
+    {"causal, made of a triangle",
+     "  all = Expand(one) {shape=[5,5]}\n  some = Trilu(all) {upper=0}\n  hidden = Equal(some, none)\n"
+     "  mask = Where(hidden, low, none)\n" +
+         kHeads + "  d = MatMul(qh, kt)\n  f = Add(d, mask)\n  p = Softmax(f)\n  m = MatMul(p, vh)\n" + kEnd,
+     "  constant low: float32[] = hex \"000080ff\"\n  constant none: float32[] = 0\n  constant one: float32[] = 1\n"},
 };
 
 Feed Numbers() {
@@ -189,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Attention, testing::ValuesIn(kWays), [](const tes
 
 // Sequences split over the axis `context`: each device has some queries and all keys.
 TEST(Context, QueriesAreSplit) {
-  for (size_t way : {0u, 4u, 8u, 14u, 15u}) {
+  for (size_t way : {0u, 4u, 8u, 14u, 15u, 19u}) {
     const std::string text = Network(kWays[way]), options = "batch=6 precision=fp64 ";
     RunOptions run;
     run.feed = Numbers();

@@ -31,6 +31,12 @@ static void replace_masked(const dp_attention *a, const bool *mask, int64_t keys
     for (int64_t j = 0; j < keys; j++) s[j] = mask[j * stride] ? s[j] : masked;
 }
 
+// How many keys of the tile, from its first on, a row may see.
+static int64_t seen_in(const dp_attention *a, const dp_attention_tile *t, int64_t row) {
+  const int64_t seen = dp_attention_seen(a, t->row + row) - t->key;
+  return seen < 0 ? 0 : dp_min_i64(seen, t->keys);
+}
+
 static int64_t mask_at(const dp_attention *a, const dp_attention_tile *t, int64_t row) {
   return dp_attention_mask(a, t->batch, t->head, t->row + row) + t->key * a->mask_stride[3];
 }
@@ -47,17 +53,21 @@ dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_til
     else
       add_mask(a, (const float *)mask + mask_at(a, t, i), t->keys, s + i * t->keys);
   }
+  for (int64_t i = 0; i < t->rows && a->causal; i++)
+    for (int64_t j = seen_in(a, t, i); j < t->keys; j++) s[i * t->keys + j] = -INFINITY;
   return DP_OK;
 }
 
 bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *t, const void *mask, int64_t row,
                              int64_t key) {
+  if (a->causal) return key >= seen_in(a, t, row);
   return a->mask == DP_BOOL && !((const bool *)mask)[mask_at(a, t, row) + key * a->mask_stride[3]];
 }
 
 int64_t dp_attention_tile_seen(const dp_attention *a, const dp_attention_tile *t, const void *mask) {
   const dp_attention_tile whole = {t->batch, t->head, t->group, t->row, 0, t->rows, a->keys};
   int64_t seen = 0;
+  if (a->causal) return dp_attention_seen(a, t->row + t->rows - 1);
   if (a->mask != DP_BOOL) return a->keys;
   // The last row of a causal mask sees most.
   for (int64_t i = t->rows - 1; i >= 0; i--) {
@@ -70,6 +80,7 @@ int64_t dp_attention_tile_seen(const dp_attention *a, const dp_attention_tile *t
 
 bool dp_attention_tile_ends(const dp_attention *a, const dp_attention_tile *t, const float *most) {
   static const float least = -88;  // whose exponential is 0 (backends/cpu/vector/exp.h)
+  if (a->causal) return true;
   for (int64_t i = 0; i < t->rows; i++)
     if (!((float)a->masked - most[i] < least)) return false;
   return true;

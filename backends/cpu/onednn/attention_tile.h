@@ -25,12 +25,14 @@ dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) DP_MUST
 // S, dense [rows, keys]. mask: the operand, if any.
 dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_tile *tile, const float *q, const float *k,
                                    const void *mask, float *s) DP_MUST_USE;
-// Whether a bool mask hides the key from the row, both counted in the tile.
+// Whether keys may be hidden from rows, by a bool mask or because they come later.
+static inline bool dp_attention_may_hide(const dp_attention *a) { return a->causal || a->mask == DP_BOOL; }
+// Whether the key is hidden from the row, both counted in the tile.
 bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *tile, const void *mask, int64_t row,
                              int64_t key);
-// How many keys there are up to the last that a bool mask shows to any row of the tile; without such a mask, all.
+// How many keys there are up to the last that is not hidden from all rows of the tile.
 int64_t dp_attention_tile_seen(const dp_attention *a, const dp_attention_tile *tile, const void *mask);
-// Whether keys that the mask hides from all of the tile's rows have no share in any of them, so that they can be left
+// Whether keys that are hidden from all of the tile's rows have no share in any of them, so that they can be left
 // out: their probability is 0 in float32. most: of each row, the largest score or the logarithm of the sum.
 bool dp_attention_tile_ends(const dp_attention *a, const dp_attention_tile *tile, const float *most);
 // What dropout multiplies the probabilities of a row of the tile by. a->ratio is not 0.

@@ -82,11 +82,11 @@ static dp_status run_block(const dp_call *call, const dp_attention *a, const dp_
   return DP_OK;
 }
 
-// Rows of a block, but for the last. Of a short sequence, all rows of a causal mask's larger block would see nearly all
-// keys; of a long one, larger products gain more.
+// Rows of a block, but for the last. Of a short sequence, a larger block's rows would together see nearly all keys
+// where attention is causal; of a long one, larger products gain more.
 static int64_t block_rows(const dp_attention *a) {
   enum { SHORT = 256 };
-  return a->mask == DP_BOOL && a->length <= SHORT ? DP_TILE_ROWS / 2 : DP_TILE_ROWS;
+  return dp_attention_may_hide(a) && a->length <= SHORT ? DP_TILE_ROWS / 2 : DP_TILE_ROWS;
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -41,7 +41,7 @@ static void differentiate(const dp_call *call, const dp_attention *a, const dp_a
     }
     if (a->ratio > 0) dp_attention_tile_keep(a, rows, t, random, i, keep);
     rows->differentiate(p, ds, a->ratio > 0 ? keep : NULL, t->keys, lse[i], w->through[i]);
-    for (int64_t j = 0; j < t->keys && a->mask == DP_BOOL; j++)
+    for (int64_t j = 0; j < t->keys && dp_attention_may_hide(a); j++)
       if (dp_attention_tile_hides(a, t, call->in[MASK], i, j)) ds[j] = 0;
   }
 }

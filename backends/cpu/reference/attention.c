@@ -27,8 +27,8 @@ void dp_attention_keep(const dp_attention *a, const dp_random *random, int64_t r
 
 #else
 
-void FN(dp_attention_scores)(const dp_attention *a, const T *q, const T *k, const void *mask, double *s) {
-  for (int64_t j = 0; j < a->keys; j++, k += a->groups * a->size) {
+void FN(dp_attention_scores)(const dp_attention *a, const T *q, const T *k, const void *mask, int64_t seen, double *s) {
+  for (int64_t j = 0; j < seen; j++, k += a->groups * a->size) {
     double sum = 0;
     for (int64_t c = 0; c < a->size; c++) sum += (double)q[c] * (double)k[c];
     s[j] = a->scale * sum;

@@ -5,9 +5,12 @@
 #include "backends/base/attention_extents.h"
 #include "backends/cpu/reference/random.h"
 
-// S of one row, [keys]; q: its row of Q, k: its group's first row of K, mask: the row's first element, if any.
-void dp_attention_scores_float(const dp_attention *a, const float *q, const float *k, const void *mask, double *s);
-void dp_attention_scores_double(const dp_attention *a, const double *q, const double *k, const void *mask, double *s);
+// S of one row, [seen]: of the keys that it may see; q: its row of Q, k: its group's first row of K, mask: the row's
+// first element, if any.
+void dp_attention_scores_float(const dp_attention *a, const float *q, const float *k, const void *mask, int64_t seen,
+                               double *s);
+void dp_attention_scores_double(const dp_attention *a, const double *q, const double *k, const void *mask, int64_t seen,
+                                double *s);
 
 // The random numbers of dropout for an operator whose seed and step are operands `seed` and `seed` + 1.
 dp_random dp_attention_random(const dp_call *call, const dp_attention *a, int seed);

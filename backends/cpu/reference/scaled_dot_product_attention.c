@@ -41,18 +41,18 @@ const dp_kernel dp_kernel_reference_ScaledDotProductAttention = {
 
 #else
 
-// exp(s - LSE) in place of s; the log of their sum.
-static double FN(softmax)(const dp_attention *a, double *s) {
+// exp(s - LSE) in place of s, [seen]; the log of their sum.
+static double FN(softmax)(const dp_attention *a, int64_t seen, double *s) {
   double most = -INFINITY, sum = 0;
   bool blind = a->zero_rows;
-  for (int64_t j = 0; j < a->keys; j++) {
+  for (int64_t j = 0; j < seen; j++) {
     if (s[j] > most) most = s[j];
     blind &= s[j] == -INFINITY;
   }
   // Unless such rows are 0, only -infinity makes the sum NaN, as in Softmax; so do NaN and +infinity.
-  for (int64_t j = 0; j < a->keys; j++) sum += s[j] = blind ? 0 : exp(s[j] - most);
+  for (int64_t j = 0; j < seen; j++) sum += s[j] = blind ? 0 : exp(s[j] - most);
   blind |= a->zero_nan && isnan(sum);
-  for (int64_t j = 0; j < a->keys; j++) s[j] = blind ? 0 : s[j] / sum;
+  for (int64_t j = 0; j < seen; j++) s[j] = blind ? 0 : s[j] / sum;
   return blind || !a->keys ? -INFINITY : most + log(sum);
 }
 
@@ -65,15 +65,16 @@ static void FN(rows)(const dp_call *call, const dp_attention *a, double *s) {
   dp_part_range(a->batch * a->heads * a->length, call->part, call->parts, &lo, &hi);
   for (int64_t row = lo; row < hi; row++) {
     int64_t l = row % a->length, h = row / a->length % a->heads, b = row / a->length / a->heads, g = h / a->each;
+    const int64_t seen = dp_attention_seen(a, l);
     const char *mask = call->spec->n_inputs > MASK ? call->in[MASK] : NULL;
     if (a->mask) mask += dp_attention_mask(a, b, h, l) * (int64_t)dp_type_bytes(a->mask);
     FN(dp_attention_scores)
-    (a, q + dp_attention_query(a, b, h, l, a->size), k + dp_attention_key(a, b, g, a->size), mask, s);
-    double log_sum = FN(softmax)(a, s);
+    (a, q + dp_attention_query(a, b, h, l, a->size), k + dp_attention_key(a, b, g, a->size), mask, seen, s);
+    double log_sum = FN(softmax)(a, seen, s);
     if (lse) lse[row] = (T)log_sum;
     dp_attention_keep(a, &random, row, keep);
     for (int64_t c = 0; c < a->v_size; c++) sums[c] = 0;
-    for (int64_t j = 0; j < a->keys; j++) {
+    for (int64_t j = 0; j < seen; j++) {
       const T *v_row = v + dp_attention_key(a, b, g, a->v_size) + j * a->groups * a->v_size;
       for (int64_t c = 0; c < a->v_size; c++) sums[c] += s[j] * keep[j] * (double)v_row[c];
     }

@@ -49,6 +49,7 @@ typedef struct {
   const T *dy, *q, *k, *v, *y;
   double lse;
   const char *mask;
+  int64_t seen;
   T *dq, *dmask;
 } FN(row);
 
@@ -56,10 +57,10 @@ static void FN(add_row)(const dp_attention *a, const FN(row) * r, const double *
                         double *dv) {
   const bool blind = a->zero_rows && r->lse == -INFINITY;
   double through = 0;
-  FN(dp_attention_scores)(a, r->q, r->k, r->mask, s);
+  FN(dp_attention_scores)(a, r->q, r->k, r->mask, r->seen, s);
   for (int64_t c = 0; c < a->v_size; c++) through += (double)r->dy[c] * (double)r->y[c];
   for (int64_t c = 0; c < a->size; c++) dq[c] = 0;
-  for (int64_t j = 0; j < a->keys; j++) {
+  for (int64_t j = 0; j < r->seen; j++) {
     const T *k = r->k + j * a->groups * a->size, *v = r->v + j * a->groups * a->v_size;
     double p = blind ? 0 : exp(s[j] - r->lse), dp = 0;
     for (int64_t c = 0; c < a->v_size; c++) {
@@ -74,6 +75,7 @@ static void FN(add_row)(const dp_attention *a, const FN(row) * r, const double *
       dk[j * a->size + c] += a->scale * ds * (double)r->q[c];
     }
   }
+  for (int64_t j = r->seen; r->dmask && j < a->keys; j++) r->dmask[j] = 0;
   for (int64_t c = 0; c < a->size; c++) r->dq[c] = (T)dq[c];
 }
 
@@ -105,6 +107,7 @@ static void FN(groups)(const dp_call *call, const dp_attention *a, double *s) {
              (const T *)in[Y] + y,
              (double)((const T *)in[LSE])[row],
              NULL,
+             dp_attention_seen(a, l),
              (T *)call->out[DQ] + q,
              dmask ? dmask + row * a->keys : NULL};
         if (a->mask) r.mask = (const char *)in[MASK] + dp_attention_mask(a, b, h, l) * (int64_t)dp_type_bytes(a->mask);

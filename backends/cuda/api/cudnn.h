@@ -36,7 +36,9 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_DATA_FLOAT, 0)                                                \
   X(CUDNN_DATA_DOUBLE, 1)                                               \
   X(CUDNN_DATA_HALF, 2)                                                 \
+  X(CUDNN_DATA_INT32, 4)                                                \
   X(CUDNN_DATA_BFLOAT16, 9)                                             \
+  X(CUDNN_DATA_BOOLEAN, 11)                                             \
   X(CUDNN_CROSS_CORRELATION, 1)                                         \
   X(CUDNN_POINTWISE_ADD, 0)                                             \
   X(CUDNN_POINTWISE_MUL, 1)                                             \
@@ -44,6 +46,9 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_POINTWISE_SUB, 9)                                             \
   X(CUDNN_POINTWISE_EXP, 13)                                            \
   X(CUDNN_POINTWISE_LOG, 15)                                            \
+  X(CUDNN_POINTWISE_CMP_GE, 303)                                        \
+  X(CUDNN_POINTWISE_GEN_INDEX, 501)                                     \
+  X(CUDNN_POINTWISE_BINARY_SELECT, 601)                                 \
   X(CUDNN_REDUCE_TENSOR_ADD, 0)                                         \
   X(CUDNN_REDUCE_TENSOR_MAX, 3)                                         \
   X(CUDNN_PROPAGATE_NAN, 1)                                             \
@@ -94,6 +99,7 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                            \
   X(CUDNN_ATTR_POINTWISE_MODE, 0)                                       \
   X(CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                                  \
+  X(CUDNN_ATTR_POINTWISE_AXIS, 9)                                       \
   X(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100)                              \
   X(CUDNN_ATTR_CONVOLUTION_CONV_MODE, 101)                              \
   X(CUDNN_ATTR_CONVOLUTION_DILATIONS, 102)                              \
@@ -132,6 +138,7 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, 751)                          \
   X(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, 752)                          \
   X(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, 753)                          \
+  X(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, 758)                          \
   X(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, 800)                              \
   X(CUDNN_ATTR_OPERATIONGRAPH_OPS, 801)                                 \
   X(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 900)                              \

@@ -72,6 +72,28 @@ static tensor masked_scores(builder *b, tensor q, tensor k) {
   return masked;
 }
 
+// Scores of keys that come no later than the row's query; HIDDEN in the place of the others. Engines know this pattern,
+// and compute no blocks of scores of which nothing is left.
+static tensor without_later_keys(builder *b, tensor s) {
+  const dp_cudnn_attention *a = b->a;
+  dp_cudnn_graph *g = &b->graph;
+  if (!a->causal) return s;
+  tensor row = dense(b, 0, CUDNN_DATA_INT32, a->length, a->keys);
+  tensor column = dense(b, 0, CUDNN_DATA_INT32, a->length, a->keys);
+  dp_cudnn_graph_places(g, 2, s, row);
+  dp_cudnn_graph_places(g, 3, s, column);
+  if (a->first) {
+    tensor place = dense(b, 0, CUDNN_DATA_INT32, a->length, a->keys);
+    dp_cudnn_graph_pointwise_in(g, CUDNN_DATA_INT32, CUDNN_POINTWISE_ADD, row,
+                                dp_cudnn_graph_integer(g, DP_CUDNN_FIRST), place);
+    row = place;
+  }
+  tensor seen = dense(b, 0, CUDNN_DATA_BOOLEAN, a->length, a->keys), kept = scores(b);
+  dp_cudnn_graph_pointwise_in(g, CUDNN_DATA_BOOLEAN, CUDNN_POINTWISE_CMP_GE, row, column, seen);
+  dp_cudnn_graph_select(g, seen, s, dp_cudnn_graph_number(g, DP_CUDNN_HIDDEN), kept);
+  return kept;
+}
+
 // ---- forward --------------------------------------------------------------------------------------------------------
 
 // P = exp(S - most) / sum, rounded to Q's type; LSE = most + log(sum), which engines want in the graph even if nobody
@@ -80,6 +102,7 @@ static void add_forward(builder *b) {
   const dp_cudnn_attention *a = b->a;
   dp_cudnn_graph *g = &b->graph;
   tensor s = masked_scores(b, queries(b, DP_CUDNN_Q, a->size), turned_keys(b, DP_CUDNN_K, a->size));
+  s = without_later_keys(b, s);
   tensor most = rows(b, 0), less = scores(b), exponentials = scores(b), sum = rows(b, 0);
   dp_cudnn_graph_reduce(g, CUDNN_REDUCE_TENSOR_MAX, s, most);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_SUB, s, most, less);
@@ -112,7 +135,8 @@ static void add_keys_gradient(builder *b, tensor x, tensor y, int64_t size, tens
   dp_cudnn_graph_reduce(&b->graph, CUDNN_REDUCE_TENSOR_ADD, of_heads, gradient);
 }
 
-// P = exp(S - LSE); dV = P' dY; dS = P (dY V' - sum(dY Y)); dK = scale dS' Q; dQ = scale dS K.
+// P = exp(S - LSE); dV = P' dY; dS = P (dY V' - sum(dY Y)); dK = scale dS' Q; dQ = scale dS K. Engines look for later
+// keys to be hidden after LSE is subtracted.
 static void add_gradient(builder *b) {
   const dp_cudnn_attention *a = b->a;
   dp_cudnn_graph *g = &b->graph;
@@ -126,7 +150,7 @@ static void add_gradient(builder *b) {
 
   tensor less = scores(b), p = scores(b);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_SUB, masked_scores(b, q, k), rows(b, DP_CUDNN_LSE), less);
-  dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_EXP, less, NULL, p);
+  dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_EXP, without_later_keys(b, less), NULL, p);
   add_keys_gradient(b, p, dy, a->v_size, of_keys(b, DP_CUDNN_DV, a->v_size));
 
   tensor dp = scores(b), centred = scores(b), weighted = scores(b), ds = scores(b);

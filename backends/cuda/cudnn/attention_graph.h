@@ -18,13 +18,16 @@ typedef struct {
   int64_t all_heads, all_groups;   // of the tensors in memory
   int64_t mask_batch, mask_heads;  // extents of the mask, 1 or those above; 0: there is none
   int64_t mask_all_heads;          // of the mask in memory
-  bool statistics;                 // whether the forward graph gives LSE; the gradient takes it
-  uint64_t workspace;              // bytes: engines that need more are passed over
+  bool causal;                     // query i sees keys up to first + i; there is no mask then
+  int64_t first;
+  bool statistics;     // whether the forward graph gives LSE; the gradient takes it
+  uint64_t workspace;  // bytes: engines that need more are passed over
 } dp_cudnn_attention;
 
 // The graph's operands and results, by their numbers. LSE is float32 [batch, heads, length]. The mask is float32 [batch
 // or 1, heads or 1, length, keys] and is added; it has no infinities, whose sums with each other are NaN. THROUGH is
-// room of LSE's kind, for the sums of dY Y. SCALE and ONE are float32, in the host's memory.
+// room of LSE's kind, for the sums of dY Y. SCALE, ONE, HIDDEN (what scores become of keys that come later) are
+// float32, FIRST is int32; they are in the host's memory. The graph has HIDDEN if it is causal, FIRST if that is not 0.
 typedef enum {
   DP_CUDNN_Q = 1,
   DP_CUDNN_K,
@@ -34,6 +37,8 @@ typedef enum {
   DP_CUDNN_MASK,
   DP_CUDNN_SCALE,
   DP_CUDNN_ONE,
+  DP_CUDNN_HIDDEN,
+  DP_CUDNN_FIRST,
   DP_CUDNN_DY,
   DP_CUDNN_DQ,
   DP_CUDNN_DK,

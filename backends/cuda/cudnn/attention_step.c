@@ -64,6 +64,8 @@ static dp_cudnn_attention whole_of(const dp_kernel_spec *spec, const dp_cudnn_at
                                             : e->mask_stride[1] ? e->heads
                                                                 : 1,
                               .mask_all_heads = e->mask_stride[1] ? e->heads : 1,
+                              .causal = e->causal,
+                              .first = e->causal ? e->first : 0,
                               .statistics = !kind->gradient && (mask || dp_has_out(spec, 1))};
 }
 
@@ -128,9 +130,11 @@ static bool is_deterministic(const dp_cudnn_attention_kind *kind) {
 }
 
 // What NVIDIA/cudnn-frontend refuses or works around, though cuDNN has engines for it: all attention of 9.10.0 and
-// 9.10.1; up to 9.15.0, gradients for numbers of keys that are no multiples of 128; gradients of one query and one key.
+// 9.10.1; up to 9.9.0, one query where later keys are hidden; up to 9.15.0, gradients for numbers of keys that are no
+// multiples of 128; gradients of one query and one key.
 static bool is_known_wrong(const dp_cudnn_attention_kind *kind, const dp_attention *e, int version) {
   if (version == 91000 || version == 91001) return true;
+  if (version <= 90900 && e->causal && e->length == 1) return true;
   if (!kind->gradient) return false;
   return (version <= 91500 && e->keys % 128) || (e->length == 1 && e->keys == 1);
 }
@@ -279,11 +283,14 @@ static dp_status run_part(const dp_cudnn_attention_step *s, dp_queue *queue, con
 
 dp_status dp_cudnn_attention_run(const dp_cudnn_attention_step *s, dp_queue *queue,
                                  const void *const given[DP_CUDNN_ATTENTION_TENSORS], void *scratch) {
-  const float scale = (float)s->e.scale, one = 1;
+  const float scale = (float)s->e.scale, one = 1, hidden = DP_ATTENTION_HIDDEN;
+  const int32_t first = (int32_t)s->part.first;
   const void *data[DP_CUDNN_ATTENTION_TENSORS];
   for (int t = 0; t < DP_CUDNN_ATTENTION_TENSORS; t++) data[t] = given[t];
   data[DP_CUDNN_SCALE] = &scale;
   if (s->part.gradient) data[DP_CUDNN_ONE] = &one, data[DP_CUDNN_THROUGH] = (char *)scratch + s->room.through;
+  if (s->part.causal) data[DP_CUDNN_HIDDEN] = &hidden;
+  if (s->part.first) data[DP_CUDNN_FIRST] = &first;
   if (s->part.mask_batch) data[DP_CUDNN_MASK] = (char *)scratch + s->room.mask;
   for (int64_t sample = 0; sample < s->e.batch; sample += s->part.batch)
     for (int64_t group = 0; group < s->e.groups; group += s->part.groups)

@@ -1,4 +1,4 @@
-// See graph.h. All is computed in float32.
+// See graph.h.
 #include "backends/cuda/cudnn/graph.h"
 
 enum { RANK = 4, ALIGNMENT = 16 };
@@ -42,9 +42,14 @@ cudnnBackendDescriptor_t dp_cudnn_graph_tensor(dp_cudnn_graph *graph, int64_t id
   return add_tensor(graph, id, type, ALIGNMENT, extents, strides);
 }
 
+static const int64_t ones[RANK] = {1, 1, 1, 1};
+
 cudnnBackendDescriptor_t dp_cudnn_graph_number(dp_cudnn_graph *graph, int64_t id) {
-  static const int64_t ones[RANK] = {1, 1, 1, 1};
   return add_tensor(graph, id, CUDNN_DATA_FLOAT, sizeof(float), ones, ones);
+}
+
+cudnnBackendDescriptor_t dp_cudnn_graph_integer(dp_cudnn_graph *graph, int64_t id) {
+  return add_tensor(graph, id, CUDNN_DATA_INT32, sizeof(int32_t), ones, ones);
 }
 
 void dp_cudnn_graph_product(dp_cudnn_graph *graph, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y,
@@ -60,20 +65,43 @@ void dp_cudnn_graph_product(dp_cudnn_graph *graph, cudnnBackendDescriptor_t x, c
   ADD_OPERATION(graph, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, attributes);
 }
 
-void dp_cudnn_graph_pointwise(dp_cudnn_graph *graph, int mode, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y,
-                              cudnnBackendDescriptor_t z) {
+// dim: NULL where the mode has none; y, which: NULL where it takes fewer operands.
+static void add_pointwise(dp_cudnn_graph *graph, cudnnDataType_t type, int mode, const int64_t *dim,
+                          cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y, cudnnBackendDescriptor_t which,
+                          cudnnBackendDescriptor_t z) {
   const dp_cudnn_attribute how[] = {
       DP_CUDNN_ONE(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, &mode),
-      DP_CUDNN_ONE(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, &computed),
+      DP_CUDNN_ONE(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, &type),
+      DP_CUDNN_ONE(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, dim),
   };
   cudnnBackendDescriptor_t pointwise = ADD(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, how);
   const dp_cudnn_attribute attributes[] = {
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, &pointwise),
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &x),
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, y ? &y : NULL),
+      DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, which ? &which : NULL),
       DP_CUDNN_ONE(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, &z),
   };
   ADD_OPERATION(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, attributes);
+}
+
+void dp_cudnn_graph_pointwise(dp_cudnn_graph *graph, int mode, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y,
+                              cudnnBackendDescriptor_t z) {
+  add_pointwise(graph, computed, mode, NULL, x, y, NULL, z);
+}
+
+void dp_cudnn_graph_pointwise_in(dp_cudnn_graph *graph, cudnnDataType_t type, int mode, cudnnBackendDescriptor_t x,
+                                 cudnnBackendDescriptor_t y, cudnnBackendDescriptor_t z) {
+  add_pointwise(graph, type, mode, NULL, x, y, NULL, z);
+}
+
+void dp_cudnn_graph_places(dp_cudnn_graph *graph, int64_t dim, cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t z) {
+  add_pointwise(graph, computed, CUDNN_POINTWISE_GEN_INDEX, &dim, x, NULL, NULL, z);
+}
+
+void dp_cudnn_graph_select(dp_cudnn_graph *graph, cudnnBackendDescriptor_t which, cudnnBackendDescriptor_t x,
+                           cudnnBackendDescriptor_t y, cudnnBackendDescriptor_t z) {
+  add_pointwise(graph, computed, CUDNN_POINTWISE_BINARY_SELECT, NULL, x, y, which, z);
 }
 
 void dp_cudnn_graph_reduce(dp_cudnn_graph *graph, int reduction, cudnnBackendDescriptor_t x,

@@ -10,6 +10,7 @@ DP_TILE_LOAD(LOCAL(load), double)
 DP_DEVICE dp_attention_row LOCAL(row)(const dp_attention_arguments *a, dp_attention_row r, int i) {
   r.row += dp_tile_row(i);
   r.mask += dp_tile_row(i) * a->mask_stride[2];
+  r.place += dp_tile_row(i);
   return r;
 }
 
@@ -36,15 +37,21 @@ DP_DEVICE void LOCAL(scores)(const dp_attention_arguments *a, dp_attention_row r
   }
 }
 
+// How many keys there are up to the last that any row of the tile that begins with row l may see.
+DP_DEVICE dp_i64 LOCAL(seen)(const dp_attention_arguments *a, dp_i64 l) {
+  const dp_i64 seen = a->first + (a->length - l < DP_TILE_SIDE ? a->length : l + DP_TILE_SIDE);
+  return MASK == 3 && seen < a->keys ? seen : a->keys;
+}
+
 // Of each row: the largest score in `most`, and in `whole` the sum of the exponentials relative to it; 0 for a row that
 // gives 0. Each thread keeps its keys' sum relative to the largest so far, as in exponentials.h; one of each row joins
 // them in order.
-DP_DEVICE void LOCAL(sums)(const dp_attention_arguments *a, dp_attention_row r, dp_i64 lines, double *left,
+DP_DEVICE void LOCAL(sums)(const dp_attention_arguments *a, dp_attention_row r, dp_i64 lines, dp_i64 keys, double *left,
                            double *right, double *most, double *whole) {
   const int t = dp_thread(), lane = t % DP_TILE_ACROSS;
   double mine[DP_TILE_EACH], sum[DP_TILE_EACH], s[DP_TILE_EACH * DP_TILE_EACH];
   for (int i = 0; i < DP_TILE_EACH; i++) mine[i] = -DP_INFINITY, sum[i] = 0;
-  for (dp_i64 first = 0; first < a->keys; first += DP_TILE_SIDE) {
+  for (dp_i64 first = 0; first < keys; first += DP_TILE_SIDE) {
     LOCAL(scores)(a, r, lines, first, left, right, s);
     for (int i = 0; i < DP_TILE_EACH; i++)
       for (int j = 0; j < DP_TILE_EACH && first + dp_tile_column(j) < a->keys; j++) {
@@ -83,12 +90,12 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   DP_SHARED double most[DP_TILE_SIDE];
   DP_SHARED double whole[DP_TILE_SIDE];
   const dp_i64 tiles = dp_attention_tiles(a.length), l = dp_block() % tiles * DP_TILE_SIDE, lines = a.length - l;
-  const dp_i64 key = a.groups * a.v_size;
+  const dp_i64 key = a.groups * a.v_size, keys = LOCAL(seen)(&a, l);
   const dp_attention_row r = dp_attention_row_of(&a, dp_block() / tiles / a.heads, dp_block() / tiles % a.heads, l);
-  LOCAL(sums)(&a, r, lines, left, right, most, whole);
+  LOCAL(sums)(&a, r, lines, keys, left, right, most, whole);
   for (dp_i64 column = 0; column < a.v_size; column += DP_TILE_SIDE) {
     double y[DP_TILE_EACH * DP_TILE_EACH] = {0}, s[DP_TILE_EACH * DP_TILE_EACH];
-    for (dp_i64 first = 0; first < a.keys; first += DP_TILE_SIDE) {
+    for (dp_i64 first = 0; first < keys; first += DP_TILE_SIDE) {
       LOCAL(scores)(&a, r, lines, first, left, right, s);
 #pragma unroll
       for (int j = 0; j < DP_TILE_EACH; j++) {

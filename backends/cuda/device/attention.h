@@ -9,6 +9,7 @@ typedef struct {
   long long batch, length, heads, size, keys, groups, v_size, each;  // each: heads of a group
   double scale, masked, ratio;                                       // masked: S where a bool mask is false
   int zero_rows, zero_nan;   // a row that is masked everywhere gives 0 instead of NaN, and so does one that has NaN
+  long long first;           // the place of the first query in the whole sequence
   long long mask_stride[4];  // elements, of batch, heads, length, keys; 0 where the mask is broadcast
   dp_draw draw;              // of dropout; its place is that of the scores [batch, heads, length, keys]
   const void *q, *k, *v, *mask;

@@ -19,7 +19,8 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
       if (own < rows) {
         const dp_attention_row r = dp_attention_row_of(&a, b, g * a.each + own / a.length, own % a.length);
         const double lse = (double)((const L *)a.given_lse)[r.row];
-        if (!(a.zero_rows && lse == -DP_INFINITY)) {
+        const bool later = MASK == 3 && j > r.place;
+        if (!later && !(a.zero_rows && lse == -DP_INFINITY)) {
           const T *dy = (const T *)a.dy + r.y, *v = (const T *)a.v + r.v + j * a.groups * a.v_size;
           const double p = DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - lse), kept = LOCAL(keep)(&a, &r, j);
           double dp = 0;

@@ -11,6 +11,7 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   const dp_attention_row r = dp_attention_row_of(&a, b, h, l);
   const T *dy = (const T *)a.dy + r.y, *y = (const T *)a.given_y + r.y;
   const double lse = (double)((const L *)a.given_lse)[r.row];
+  const dp_i64 keys = MASK == 3 && !a.dmask && r.place < a.keys ? r.place + 1 : a.keys;
   const bool blind = a.zero_rows && lse == -DP_INFINITY;
   double through = 0;
   for (dp_i64 c = t; c < a.v_size; c += n) through += (double)GET(dy[c]) * (double)GET(y[c]);
@@ -19,16 +20,16 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   for (dp_i64 column = 0; column < a.size || column == 0; column += n) {
     const dp_i64 c = column + t;
     double dq = 0;
-    for (dp_i64 first = 0; first < a.keys; first += n) {
-      const dp_i64 j = first + t, count = a.keys - first < n ? a.keys - first : n;
+    for (dp_i64 first = 0; first < keys; first += n) {
+      const dp_i64 j = first + t, count = keys - first < n ? keys - first : n;
       ds[t] = 0;
-      if (j < a.keys && !blind && !LOCAL(hidden)(&a, &r, j)) {
+      if (j < keys && !blind && !LOCAL(hidden)(&a, &r, j)) {
         const T *v = (const T *)a.v + r.v + j * a.groups * a.v_size;
         double dp = 0;
         for (dp_i64 i = 0; i < a.v_size; i++) dp += (double)GET(dy[i]) * (double)GET(v[i]);
         ds[t] = DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - lse) * (LOCAL(keep)(&a, &r, j) * dp - through);
       }
-      if (j < a.keys && a.dmask && column == 0) ((T *)a.dmask)[r.row * a.keys + j] = PUT(ds[t]);
+      if (j < keys && a.dmask && column == 0) ((T *)a.dmask)[r.row * a.keys + j] = PUT(ds[t]);
       dp_barrier();
       const T *k = (const T *)a.k + r.k + first * a.groups * a.size + c;
       if (c < a.size)

@@ -1,6 +1,7 @@
 // Single scores of attention. A file that includes this has T defined; L, the type of the logarithms of a row's sums,
-// which is float32 for 16 bits; MASK (0: none, 1: bool, 2: numbers, which MASK_AT(mask, i) reads) and DROPS (whether
-// there is dropout). DP_ATTENTION_SCORES defines the functions; SCORE_OF makes a score of a query's product with a key.
+// which is float32 for 16 bits; MASK (0: none, 1: bool, 2: numbers, which MASK_AT(mask, i) reads, 3: none, but keys
+// that come later are hidden) and DROPS (whether there is dropout). DP_ATTENTION_SCORES defines the functions; SCORE_OF
+// makes a score of a query's product with a key.
 #ifndef DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 #define DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 
@@ -12,6 +13,7 @@
 // One row of the scores: where its query, and the first key and value of its group are.
 typedef struct {
   dp_i64 row, q, y, k, v, mask;  // row: of the scores; the others: elements
+  dp_i64 place;                  // of its query in the whole sequence
 } dp_attention_row;
 
 DP_DEVICE dp_attention_row dp_attention_row_of(const dp_attention_arguments *a, dp_i64 b, dp_i64 h, dp_i64 l) {
@@ -21,13 +23,15 @@ DP_DEVICE dp_attention_row dp_attention_row_of(const dp_attention_arguments *a, 
                                 query * a->v_size,
                                 key * a->size,
                                 key * a->v_size,
-                                b * a->mask_stride[0] + h * a->mask_stride[1] + l * a->mask_stride[2]};
+                                b * a->mask_stride[0] + h * a->mask_stride[1] + l * a->mask_stride[2],
+                                a->first + l};
   return row;
 }
 
 #define DP_ATTENTION_SCORES(SCORE, SCORE_OF, KEEP, HIDDEN)                                                      \
-  /* Whether a bool mask hides key j from the row. */                                                           \
+  /* Whether key j is hidden from the row. */                                                                   \
   DP_DEVICE bool HIDDEN(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {                 \
+    if (MASK == 3) return j > r->place;                                                                         \
     return MASK == 1 && !((const bool *)a->mask)[r->mask + j * a->mask_stride[3]];                              \
   }                                                                                                             \
   DP_DEVICE double SCORE_OF(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j, double sum) { \

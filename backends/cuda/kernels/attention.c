@@ -60,6 +60,7 @@ static dp_attention_arguments arguments_of(const dp_kernel_spec *spec, const ope
                               .ratio = e.ratio,
                               .zero_rows = e.zero_rows,
                               .zero_nan = e.zero_nan,
+                              .first = e.first,
                               .q = in[o->q],
                               .k = in[o->q + 1],
                               .v = in[o->q + 2],
@@ -78,7 +79,8 @@ static dp_status add_function(const dp_kernel_spec *spec, const operands *o, con
   snprintf(defines, sizeof defines, "%s#define L %s\n#define MASK_AT(mask, i) %s\n#define MASK %d\n#define DROPS %d\n",
            dp_cuda_type_of(dtype)->defines, dp_cuda_type_of(type_of_lse(dtype))->stored,
            wide_mask ? "((const float *)(mask))[i]" : "GET(((const T *)(mask))[i])",
-           !e.mask             ? 0
+           e.causal            ? 3
+           : !e.mask           ? 0
            : e.mask == DP_BOOL ? 1
                                : 2,
            e.ratio > 0);

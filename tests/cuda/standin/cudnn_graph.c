@@ -6,21 +6,22 @@
 
 enum { RANK = 4 };
 
-// An operation's descriptors: of how it computes, and of tensors. y: 0 if there is never one.
+// An operation's descriptors: of how it computes, and of tensors. y, t: 0 if there is never one.
 static const struct {
-  int type, how, how_type, mode, computes, x, y, z;
+  int type, how, how_type, mode, computes, x, y, z, t;
 } kinds[] = {
     {CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_BACKEND_MATMUL_DESCRIPTOR, -1,
      CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_BDESC,
-     CUDNN_ATTR_OPERATION_MATMUL_CDESC},
+     CUDNN_ATTR_OPERATION_MATMUL_CDESC, 0},
     {CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
      CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_ATTR_POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MATH_PREC,
-     CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC},
+     CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
+     CUDNN_ATTR_OPERATION_POINTWISE_TDESC},
     {CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_DESC,
      CUDNN_BACKEND_REDUCTION_DESCRIPTOR, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_ATTR_REDUCTION_COMP_TYPE,
-     CUDNN_ATTR_OPERATION_REDUCTION_XDESC, 0, CUDNN_ATTR_OPERATION_REDUCTION_YDESC},
+     CUDNN_ATTR_OPERATION_REDUCTION_XDESC, 0, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, 0},
     {CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 0, 0, -1, -1, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 0,
-     CUDNN_ATTR_OPERATION_RESHAPE_YDESC},
+     CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 0},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -52,8 +53,11 @@ static cudnnStatus_t read_tensor(const descriptor *d, graph_tensor *t) {
                       .by_value = flag(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE)};
   memcpy(t->extents, standin_cudnn_values(d, CUDNN_ATTR_TENSOR_DIMENSIONS), sizeof t->extents);
   memcpy(t->strides, standin_cudnn_values(d, CUDNN_ATTR_TENSOR_STRIDES), sizeof t->strides);
-  if (t->by_value && (t->is_virtual || t->type != CUDNN_DATA_FLOAT)) return CUDNN_STATUS_NOT_SUPPORTED;
-  return is_half(t->type) || t->type == CUDNN_DATA_FLOAT ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  const bool whole = t->type == CUDNN_DATA_INT32, truth = t->type == CUDNN_DATA_BOOLEAN;
+  if (t->by_value && (t->is_virtual || (t->type != CUDNN_DATA_FLOAT && !whole))) return CUDNN_STATUS_NOT_SUPPORTED;
+  if ((whole && !t->by_value && !t->is_virtual) || (truth && !t->is_virtual)) return CUDNN_STATUS_NOT_SUPPORTED;
+  return is_half(t->type) || t->type == CUDNN_DATA_FLOAT || whole || truth ? CUDNN_STATUS_SUCCESS
+                                                                           : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 static bool same_tensor(const graph_tensor *x, const graph_tensor *y) {
@@ -101,70 +105,113 @@ static bool fit_exchange(const graph_tensor *x, const graph_tensor *z) {
   return true;
 }
 
-static bool knows_mode(int type, int mode, bool two) {
+// What an operation reads and writes, as its descriptors say.
+typedef struct {
+  int mode, computed, axis;
+  bool has_y, has_t;
+  graph_tensor x, y, t, z;
+} reading;
+
+static bool is_float(const graph_tensor *t) { return is_half(t->type) || t->type == CUDNN_DATA_FLOAT; }
+
+// The places of elements, int32; a comparison of two such; a selection by what that gives.
+static bool knows_places(const reading *r) {
+  switch (r->mode) {
+    case CUDNN_POINTWISE_GEN_INDEX:
+      return !r->has_y && !r->has_t && r->axis >= 0 && r->axis < RANK && r->computed == CUDNN_DATA_FLOAT &&
+             r->z.type == CUDNN_DATA_INT32;
+    case CUDNN_POINTWISE_ADD:
+      return r->has_y && !r->has_t && r->computed == CUDNN_DATA_INT32 && r->x.type == CUDNN_DATA_INT32 &&
+             r->y.type == CUDNN_DATA_INT32 && r->z.type == CUDNN_DATA_INT32;
+    case CUDNN_POINTWISE_CMP_GE:
+      return r->has_y && !r->has_t && r->computed == CUDNN_DATA_BOOLEAN && r->x.type == CUDNN_DATA_INT32 &&
+             r->y.type == CUDNN_DATA_INT32 && r->z.type == CUDNN_DATA_BOOLEAN;
+    case CUDNN_POINTWISE_BINARY_SELECT:
+      return r->has_y && r->has_t && r->computed == CUDNN_DATA_FLOAT && is_float(&r->x) && is_float(&r->y) &&
+             r->t.type == CUDNN_DATA_BOOLEAN && is_float(&r->z);
+    default:
+      return false;
+  }
+}
+
+static bool knows(int type, const reading *r) {
+  const int mode = r->mode;
+  if (type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR && knows_places(r)) return true;
+  if (r->computed != CUDNN_DATA_FLOAT || !is_float(&r->x) || (r->has_y && !is_float(&r->y)) || !is_float(&r->z))
+    return false;
   if (type == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR)
     return mode == CUDNN_REDUCE_TENSOR_ADD || mode == CUDNN_REDUCE_TENSOR_MAX;
   if (type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) return true;
-  if (mode == CUDNN_POINTWISE_EXP || mode == CUDNN_POINTWISE_LOG) return !two;
-  return two && (mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_SUB || mode == CUDNN_POINTWISE_MUL ||
-                 mode == CUDNN_POINTWISE_DIV);
+  if (r->has_t) return false;
+  if (mode == CUDNN_POINTWISE_EXP || mode == CUDNN_POINTWISE_LOG) return !r->has_y;
+  return r->has_y && (mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_SUB || mode == CUDNN_POINTWISE_MUL ||
+                      mode == CUDNN_POINTWISE_DIV);
 }
 
-static cudnnStatus_t read_operation(const descriptor *d, int *mode, graph_tensor *x, graph_tensor *y, bool *two,
-                                    graph_tensor *z) {
+static cudnnStatus_t read_part(const descriptor *d, int name, bool *has, graph_tensor *t) {
+  const descriptor *part = name ? standin_cudnn_part(d, name) : NULL;
+  *has = part != NULL;
+  return part ? read_tensor(part, t) : CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t read_operation(const descriptor *d, reading *r) {
   const int kind = kind_of(d);
-  const descriptor *of_y = kinds[kind].y ? standin_cudnn_part(d, kinds[kind].y) : NULL;
-  *two = of_y != NULL;
-  cudnnStatus_t status = read_tensor(standin_cudnn_part(d, kinds[kind].x), x);
-  if (status == CUDNN_STATUS_SUCCESS && of_y) status = read_tensor(of_y, y);
-  if (status == CUDNN_STATUS_SUCCESS) status = read_tensor(standin_cudnn_part(d, kinds[kind].z), z);
+  *r = (reading){.axis = -1, .computed = CUDNN_DATA_FLOAT};
+  cudnnStatus_t status = read_tensor(standin_cudnn_part(d, kinds[kind].x), &r->x);
+  if (status == CUDNN_STATUS_SUCCESS) status = read_part(d, kinds[kind].y, &r->has_y, &r->y);
+  if (status == CUDNN_STATUS_SUCCESS) status = read_part(d, kinds[kind].t, &r->has_t, &r->t);
+  if (status == CUDNN_STATUS_SUCCESS) status = read_tensor(standin_cudnn_part(d, kinds[kind].z), &r->z);
   if (status != CUDNN_STATUS_SUCCESS || !kinds[kind].how) return status;
   const descriptor *how = standin_cudnn_part(d, kinds[kind].how);
   if (how->type != kinds[kind].how_type) return CUDNN_STATUS_BAD_PARAM;
-  if (*(const int *)standin_cudnn_values(how, kinds[kind].computes) != CUDNN_DATA_FLOAT)
-    return CUDNN_STATUS_NOT_SUPPORTED;
-  if (kinds[kind].mode >= 0) *mode = *(const int *)standin_cudnn_values(how, kinds[kind].mode);
-  return knows_mode(d->type, *mode, *two) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  r->computed = *(const int *)standin_cudnn_values(how, kinds[kind].computes);
+  if (kinds[kind].mode >= 0) r->mode = *(const int *)standin_cudnn_values(how, kinds[kind].mode);
+  const int64_t *axis = standin_cudnn_values(how, CUDNN_ATTR_POINTWISE_AXIS);
+  if (axis) r->axis = (int)*axis;
+  return knows(d->type, r) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
-static bool fit(int type, const graph_tensor *x, const graph_tensor *y, const graph_tensor *z) {
+static bool fit(int type, const reading *r) {
   switch (type) {
     case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
-      return fit_product(x->extents, y->extents, z->extents);
+      return fit_product(r->x.extents, r->y.extents, r->z.extents);
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-      return fit_pointwise(x->extents, y ? y->extents : NULL, z->extents);
+      return fit_pointwise(r->x.extents, r->has_y ? r->y.extents : NULL, r->z.extents) &&
+             (!r->has_t || fit_pointwise(r->x.extents, r->t.extents, r->z.extents));
     case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
-      return fit_reduction(x->extents, z->extents);
+      return fit_reduction(r->x.extents, r->z.extents);
     default:
-      return fit_exchange(x, z);
+      return fit_exchange(&r->x, &r->z);
   }
 }
 
 cudnnStatus_t standin_cudnn_check_operation(const descriptor *d) {
-  graph_tensor x, y, z;
-  int mode = 0;
-  bool two;
-  const cudnnStatus_t status = read_operation(d, &mode, &x, &y, &two, &z);
+  reading r;
+  const cudnnStatus_t status = read_operation(d, &r);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  return fit(d->type, &x, two ? &y : NULL, &z) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+  return fit(d->type, &r) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
 }
 
 // ---- graphs ---------------------------------------------------------------------------------------------------------
 
+// Virtual tensors are made once, before they are used; by an operation in any order that cuDNN is given, in this one
+// here. What is given is not made.
+static bool is_ready(const graph *g, int place) { return !g->tensors[place].is_virtual || g->tensors[place].made; }
+
 static cudnnStatus_t add_operation(graph *g, const descriptor *d) {
-  graph_tensor x, y, z;
-  graph_operation o = {.type = d->type, .y = -1};
-  bool two;
-  const cudnnStatus_t status = read_operation(d, &o.mode, &x, &y, &two, &z);
+  graph_operation o = {.type = d->type, .y = -1, .t = -1};
+  reading r;
+  const cudnnStatus_t status = read_operation(d, &r);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  o.x = place_of(g, &x);
-  if (two) o.y = place_of(g, &y);
-  o.z = place_of(g, &z);
-  if (o.x < 0 || (two && o.y < 0) || o.z < 0) return CUDNN_STATUS_BAD_PARAM;
-  // Virtual tensors are made once, before they are used; by an operation in any order that cuDNN is given, in this one
-  // here. What is given is not made.
-  if ((g->tensors[o.x].is_virtual && !g->tensors[o.x].made) ||
-      (two && g->tensors[o.y].is_virtual && !g->tensors[o.y].made) || g->tensors[o.z].made || g->tensors[o.z].by_value)
+  o.mode = r.mode;
+  o.axis = r.axis;
+  o.x = place_of(g, &r.x);
+  if (r.has_y) o.y = place_of(g, &r.y);
+  if (r.has_t) o.t = place_of(g, &r.t);
+  o.z = place_of(g, &r.z);
+  if (o.x < 0 || (r.has_y && o.y < 0) || (r.has_t && o.t < 0) || o.z < 0) return CUDNN_STATUS_BAD_PARAM;
+  if (!is_ready(g, o.x) || (r.has_y && !is_ready(g, o.y)) || (r.has_t && !is_ready(g, o.t)) || g->tensors[o.z].made ||
+      g->tensors[o.z].by_value)
     return CUDNN_STATUS_BAD_PARAM;
   g->tensors[o.z].made = true;
   g->operations[g->n_operations++] = o;

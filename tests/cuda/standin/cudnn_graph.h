@@ -20,7 +20,8 @@ typedef struct {
 
 typedef struct {
   int type, mode;  // CUDNN_BACKEND_OPERATION_...; of a pointwise operation or a reduction
-  int x, y, z;     // places among the tensors; y: -1 if there is none
+  int axis;        // of GEN_INDEX
+  int x, y, t, z;  // places among the tensors; y, t: -1 if there is none; t: what selects between x and y
 } graph_operation;
 
 typedef struct {

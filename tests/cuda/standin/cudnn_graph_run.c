@@ -1,5 +1,5 @@
 // Computes graphs of several operations, operation by operation, in float32; what a tensor holds is rounded to its
-// type.
+// type; places and truth values are numbers too.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@ bool standin_cudnn_graph_prepare(graph *g) {
     graph_tensor *t = &g->tensors[i];
     t->numbers = malloc(((size_t)count_of(t) + 1) * sizeof *t->numbers);
     made = t->numbers != NULL;
-    if (made && t->by_value) t->number = *(const float *)t->data;  // read at once, as the library does
+    if (!made || !t->by_value) continue;  // read at once, as the library does
+    t->number = t->type == CUDNN_DATA_INT32 ? (float)*(const int32_t *)t->data : *(const float *)t->data;
   }
   return made;
 }
@@ -117,6 +118,8 @@ static float apply(int mode, float x, float y) {
       return x * y;
     case CUDNN_POINTWISE_DIV:
       return x / y;
+    case CUDNN_POINTWISE_CMP_GE:
+      return x >= y;
     case CUDNN_POINTWISE_EXP:
       return expf(x);
     default:
@@ -149,6 +152,21 @@ static void exchange(const graph_tensor *x, graph_tensor *z) {
   for (int64_t i = 0; i < count_of(x); i++) z->numbers[i / (m * n) * m * n + i % n * m + i / n % m] = x->numbers[i];
 }
 
+// The place of element number i along a dim.
+static float place_along(const graph_tensor *t, int axis, int64_t i) {
+  for (int d = 3; d > axis; d--) i /= t->extents[d];
+  return (float)(i % t->extents[axis]);
+}
+
+static float element(const graph_operation *o, const graph_tensor *tensors, int64_t i) {
+  const graph_tensor *x = &tensors[o->x], *y = o->y < 0 ? NULL : &tensors[o->y], *z = &tensors[o->z];
+  const float of_x = x->numbers[place_in(x, z, i)], of_y = y ? y->numbers[place_in(y, z, i)] : 0;
+  if (o->mode == CUDNN_POINTWISE_GEN_INDEX) return place_along(z, o->axis, i);
+  if (o->mode == CUDNN_POINTWISE_BINARY_SELECT)
+    return tensors[o->t].numbers[place_in(&tensors[o->t], z, i)] != 0 ? of_x : of_y;
+  return apply(o->mode, of_x, of_y);
+}
+
 static void operate(const graph *g, const graph_operation *o, graph_tensor *tensors) {
   const graph_tensor *x = &tensors[o->x], *y = o->y < 0 ? NULL : &tensors[o->y];
   graph_tensor *z = &tensors[o->z];
@@ -159,8 +177,7 @@ static void operate(const graph *g, const graph_operation *o, graph_tensor *tens
   else if (o->type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR)
     exchange(x, z);
   else
-    for (int64_t i = 0; i < count_of(z); i++)
-      z->numbers[i] = apply(o->mode, x->numbers[place_in(x, z, i)], y ? y->numbers[place_in(y, z, i)] : 0);
+    for (int64_t i = 0; i < count_of(z); i++) z->numbers[i] = element(o, tensors, i);
   for (int64_t i = 0; i < count_of(z); i++) z->numbers[i] = rounded(z->type, z->numbers[i]);
 }
 

@@ -6,11 +6,18 @@ from references_draw import t
 from references_numbers import dropout
 
 
+def seen(s):
+    """Which keys come no later than the query."""
+    return torch.ones(s.shape[-2:], dtype=bool).tril()
+
+
 def scores(a, q, k, mask):
     """S, [batch, heads, length, keys]."""
     q, k = t(q).double().permute(0, 2, 1, 3), t(k).double().permute(0, 2, 1, 3)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
     s = a.get("scale", 1.0) * q @ k.transpose(2, 3)
+    if a.get("is_causal"):
+        return torch.where(seen(s), s, torch.tensor(-np.inf, dtype=s.dtype))
     if mask is None:
         return s
     if mask.dtype == bool:
@@ -49,6 +56,8 @@ def attention_grad(a, dy, q, k, v, y, lse, mask=None, seed=None, step=None):
     ds = p * (m * (by_head @ whole(v).transpose(2, 3)) - (dy * y).sum(-1).permute(0, 2, 1)[..., None])
     if mask is not None and mask.dtype == bool:
         ds = torch.where(t(mask), ds, torch.zeros_like(ds))
+    if a.get("is_causal"):
+        ds = torch.where(seen(ds), ds, torch.zeros_like(ds))
     scale, queries = a.get("scale", 1.0), t(q).double().permute(0, 2, 1, 3)
     return [(scale * ds @ whole(k)).permute(0, 2, 1, 3), back(scale * ds.transpose(2, 3) @ queries),
             back((p * m).transpose(2, 3) @ by_head), ds]
