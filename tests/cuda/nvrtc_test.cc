@@ -172,6 +172,15 @@ void PrepareLarge() {
       {"ReduceLogSumExp", "", "float32[5000]", "", 1, 1},
       {"LayerNormalization", "", "float32[1,5000], float32[5000], float32[5000]", "", 1, 1},
       {"LayerNormalization", "", "bfloat16[1,5000], bfloat16[5000], bfloat16[5000]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,768], float32[768], float32[9,768]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,767], float32[767], float32[9,767]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,6144], float32[6144], float32[9,6144]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float64[9,384], float64[384], float64[9,384]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float64[9,3072], float64[3072], float64[9,3072]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float64[9,3071], float64[3071], float64[9,3071]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "bfloat16[9,2048], bfloat16[2048], bfloat16[9,2048]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,7000], float32[7000], float32[9,7000]", "", 1, 1},
+      {"RMSNormalizationGrad", "dp", "float32[9,2048], float32[2048], float32[9,2048]", "", 1, 1},
   };
   for (const Problem &p : large) {
     const Ready ready = Draw(p);
