@@ -6,28 +6,11 @@
 enum { X, SCALE, BIAS };
 enum { Y, MEAN, INVSTD, RESULTS };
 
-static int axis_of(const dp_node *node) {
-  int64_t axis = dp_node_int(node, "axis", -1);
-  return (int)(axis < 0 ? axis + dp_common_shape(node, X)->rank : axis);
-}
-
-static size_t axes_of(const dp_node *node, int64_t axes[DP_MAX_RANK]) {
-  size_t count = 0;
-  for (int d = axis_of(node); d < dp_common_shape(node, X)->rank; d++) axes[count++] = d;
-  return count;
-}
-
 static dp_status infer(dp_node *node) {
   const dp_shape *x = dp_common_shape(node, X);
-  dp_shape inner = {0}, outer = *x;
-  int axis;
-  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), x->rank, &axis));
-  DP_TRY(dp_normalization_check_epsilon(node));
-  for (int d = axis; d < x->rank; d++) {
-    inner.dims[inner.rank++] = x->dims[d];
-    outer.dims[d] = dp_dim_of(1);
-  }
-  DP_TRY(dp_common_expect("scale", dp_common_shape(node, SCALE), &inner));
+  dp_shape inner, outer = *x;
+  DP_TRY(dp_normalization_inner_check(node, &inner));
+  for (int d = dp_normalization_inner_axis(node); d < x->rank; d++) outer.dims[d] = dp_dim_of(1);
   if (dp_common_operand(node, BIAS)) DP_TRY(dp_common_expect("bias", dp_common_shape(node, BIAS), &inner));
   dp_common_set(node, Y, node->inputs[X]->type.dtype, x);
   for (int i = MEAN; i < RESULTS; i++) dp_common_set(node, i, node->inputs[X]->type.dtype, &outer);
@@ -38,41 +21,40 @@ static dp_value *sum_up(dp_builder *b, dp_value *sum, dp_value *addend) {
   return sum ? dp_build2(b, "Add", sum, addend) : addend;
 }
 
-static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+// d mean / dx = 1 / count, d invstd / dx = -invstd^2 h / count
+static dp_value *through_statistics(dp_builder *b, const dp_node *node, dp_value *dmean, dp_value *dinvstd) {
   const dp_shape *x = dp_common_shape(node, X);
-  dp_value *scale = node->inputs[SCALE];
   int64_t axes[DP_MAX_RANK];
-  size_t n_axes = axes_of(node, axes);
-  double epsilon = dp_node_float(node, "epsilon", 1e-5);
-  dp_normalization n = dp_normalization_make(b, node->inputs[X], axes, n_axes, epsilon, true,
-                                             dp_common_result(node, MEAN), dp_common_result(node, INVSTD));
-  if (dy[Y]) {
-    dx[X] = dp_normalization_back(b, &n, dp_build2(b, "Mul", dy[Y], scale));
-    dx[SCALE] = dp_build_reduce_to(b, dp_build2(b, "Mul", dy[Y], n.h), &scale->type.shape);
-    if (dp_common_operand(node, BIAS)) dx[BIAS] = dp_build_reduce_to(b, dy[Y], &scale->type.shape);
-  }
-  // d mean / dx = 1 / count, d invstd / dx = -invstd^2 h / count
-  dp_value *count = dp_build_count(b, x, axes, n_axes, node->inputs[X]->type.dtype), *through = NULL;
-  if (node->n_outputs > MEAN && dy[MEAN]) {
+  const size_t n_axes = dp_normalization_inner_axes(node, axes);
+  dp_value *count = dp_build_count(b, x, axes, n_axes, node->inputs[X]->type.dtype), *sum = NULL;
+  if (dmean) {
     dp_attr shape = dp_attr_dims(b->graph->arena, "shape", x);
-    through = dp_build(b, "Expand", 1, &dy[MEAN], 1, 1, &shape);
+    sum = dp_build(b, "Expand", 1, &dmean, 1, 1, &shape);
   }
-  if (node->n_outputs > INVSTD && dy[INVSTD]) {
-    dp_value *slope = dp_build2(b, "Mul", dp_build2(b, "Mul", n.invstd, n.invstd), dy[INVSTD]);
-    through = sum_up(b, through, dp_build1(b, "Neg", dp_build2(b, "Mul", n.h, slope)));
+  if (dinvstd) {
+    dp_normalization n = dp_normalization_make(b, node->inputs[X], axes, n_axes, dp_node_float(node, "epsilon", 1e-5),
+                                               true, dp_common_result(node, MEAN), dp_common_result(node, INVSTD));
+    dp_value *slope = dp_build2(b, "Mul", dp_build2(b, "Mul", n.invstd, n.invstd), dinvstd);
+    sum = sum_up(b, sum, dp_build1(b, "Neg", dp_build2(b, "Mul", n.h, slope)));
   }
-  if (through) dx[X] = sum_up(b, dx[X], dp_build2(b, "Div", through, count));
+  return dp_build2(b, "Div", sum, count);
+}
+
+static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
+  dp_value *dmean = node->n_outputs > MEAN ? dy[MEAN] : NULL, *dinvstd = node->n_outputs > INVSTD ? dy[INVSTD] : NULL;
+  if (dy[Y]) dp_normalization_inner_gradient(b, node, "dp.LayerNormalizationGrad", dy[Y], dx);
+  if (dmean || dinvstd) dx[X] = sum_up(b, dx[X], through_statistics(b, node, dmean, dinvstd));
 }
 
 static void placements(dp_sharding_rules *rules) {
   const dp_shape *x = dp_common_shape(rules->node, X);
-  for (int d = 0; d < axis_of(rules->node); d++)
+  for (int d = 0; d < dp_normalization_inner_axis(rules->node); d++)
     dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE, DP_WHOLE}, (int[]){d, d, d});
 }
 
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   int64_t axes[DP_MAX_RANK];
-  size_t n_axes = axes_of(node, axes);
+  size_t n_axes = dp_normalization_inner_axes(node, axes);
   dp_normalization n =
       dp_normalization_make(b, in[X], axes, n_axes, dp_node_float(node, "epsilon", 1e-5), true, NULL, NULL);
   out[Y] = dp_build2(b, "Mul", n.h, in[SCALE]);

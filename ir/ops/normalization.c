@@ -33,9 +33,41 @@ dp_status dp_normalization_check_epsilon(const dp_node *node) {
   return DP_OK;
 }
 
-// ---- groups of channels ---------------------------------------------------------------------------------------------
+// ---- the dims from `axis` on ----------------------------------------------------------------------------------------
 
 enum { X, SCALE, BIAS };
+
+int dp_normalization_inner_axis(const dp_node *node) {
+  const int64_t axis = dp_node_int(node, "axis", -1);
+  return (int)(axis < 0 ? axis + dp_common_shape(node, X)->rank : axis);
+}
+
+size_t dp_normalization_inner_axes(const dp_node *node, int64_t axes[DP_MAX_RANK]) {
+  size_t count = 0;
+  for (int d = dp_normalization_inner_axis(node); d < dp_common_shape(node, X)->rank; d++) axes[count++] = d;
+  return count;
+}
+
+dp_status dp_normalization_inner_check(const dp_node *node, dp_shape *inner) {
+  const dp_shape *x = dp_common_shape(node, X);
+  int axis;
+  *inner = (dp_shape){0};
+  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), x->rank, &axis));
+  DP_TRY(dp_normalization_check_epsilon(node));
+  for (int d = axis; d < x->rank; d++) inner->dims[inner->rank++] = x->dims[d];
+  return dp_common_expect("scale", dp_common_shape(node, SCALE), inner);
+}
+
+void dp_normalization_inner_gradient(dp_builder *b, const dp_node *node, const char *op, dp_value *dy, dp_value **dx) {
+  const int results = dp_common_operand(node, BIAS) ? 3 : 2;
+  dp_value *in[] = {node->inputs[X], node->inputs[SCALE], dy};
+  dp_value *first = dp_build(b, op, 3, in, results, node->n_attrs, node->attrs);
+  if (b->status) return;
+  for (int i = 0; i < results; i++) dx[i] = first->producer->outputs[i];
+}
+
+// ---- groups of channels ---------------------------------------------------------------------------------------------
+
 static const int64_t kInside[] = {2};  // the axis within a group, in [N, groups, inside]
 
 // x as [N, groups, inside].

@@ -22,6 +22,16 @@ dp_normalization dp_normalization_make(dp_builder *builder, dp_value *x, const i
 dp_value *dp_normalization_back(dp_builder *builder, const dp_normalization *n, dp_value *dh);
 dp_status dp_normalization_check_epsilon(const dp_node *node) DP_MUST_USE;
 
+// Over the dims from attribute `axis` on, as in LayerNormalization and RMSNormalization: operands x and scale, which has
+// the shape of these dims.
+int dp_normalization_inner_axis(const dp_node *node);  // not negative
+size_t dp_normalization_inner_axes(const dp_node *node, int64_t axes[DP_MAX_RANK]);
+// Checks axis, epsilon and the scale's shape, which becomes *inner.
+dp_status dp_normalization_inner_check(const dp_node *node, dp_shape *inner) DP_MUST_USE;
+// Sets the gradients of x, scale and, if the node has it, bias, by one node of operator `op`; dy: that of result 0.
+void dp_normalization_inner_gradient(dp_builder *builder, const dp_node *node, const char *op, dp_value *dy,
+                                     dp_value **dx);
+
 // Channels (dim 1) in groups, as in GroupNormalization and InstanceNormalization: operands x [N, C, ...], scale [C],
 // bias [C], attribute epsilon. Their infer, gradient, rows and decomposition.
 dp_status dp_normalization_groups_infer(dp_node *node, int64_t groups);

@@ -4,43 +4,27 @@
 
 enum { X, SCALE };
 
-static int axis_of(const dp_node *node) {
-  int64_t axis = dp_node_int(node, "axis", -1);
-  return (int)(axis < 0 ? axis + dp_common_shape(node, X)->rank : axis);
-}
-
-static dp_normalization normalize(dp_builder *b, const dp_node *node, dp_value *x, int64_t axes[DP_MAX_RANK]) {
-  size_t count = 0;
-  for (int d = axis_of(node); d < x->type.shape.rank; d++) axes[count++] = d;
-  return dp_normalization_make(b, x, axes, count, dp_node_float(node, "epsilon", 1e-5), false, NULL, NULL);
-}
-
 static dp_status infer(dp_node *node) {
-  const dp_shape *x = dp_common_shape(node, X);
-  dp_shape inner = {0};
-  int axis;
-  DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), x->rank, &axis));
-  DP_TRY(dp_normalization_check_epsilon(node));
-  for (int d = axis; d < x->rank; d++) inner.dims[inner.rank++] = x->dims[d];
-  DP_TRY(dp_common_expect("scale", dp_common_shape(node, SCALE), &inner));
+  dp_shape inner;
+  DP_TRY(dp_normalization_inner_check(node, &inner));
   return dp_common_infer_same(node);
 }
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  int64_t axes[DP_MAX_RANK];
-  dp_normalization n = normalize(b, node, node->inputs[X], axes);
-  dx[X] = dp_normalization_back(b, &n, dp_build2(b, "Mul", dy[0], node->inputs[SCALE]));
-  dx[SCALE] = dp_build_reduce_to(b, dp_build2(b, "Mul", dy[0], n.h), dp_common_shape(node, SCALE));
+  dp_normalization_inner_gradient(b, node, "dp.RMSNormalizationGrad", dy[0], dx);
 }
 
 static void placements(dp_sharding_rules *rules) {
   const dp_shape *x = dp_common_shape(rules->node, X);
-  for (int d = 0; d < axis_of(rules->node); d++) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &d);
+  for (int d = 0; d < dp_normalization_inner_axis(rules->node); d++) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &d);
 }
 
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
   int64_t axes[DP_MAX_RANK];
-  out[0] = dp_build2(b, "Mul", normalize(b, node, in[X], axes).h, in[SCALE]);
+  const size_t n_axes = dp_normalization_inner_axes(node, axes);
+  dp_normalization n =
+      dp_normalization_make(b, in[X], axes, n_axes, dp_node_float(node, "epsilon", 1e-5), false, NULL, NULL);
+  out[0] = dp_build2(b, "Mul", n.h, in[SCALE]);
 }
 
 static const dp_sample samples[] = {

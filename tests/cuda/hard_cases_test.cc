@@ -20,9 +20,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std
 // Sets operand `operand` to `numbers`, over and over.
 using Operands = std::vector<std::pair<size_t, std::vector<double>>>;
 
-// Expects the kernel to give what the reference gives; the bits, if `exact`.
+// Expects the kernel to give what the reference gives; the bits, if `exact`. results: how many are computed, 0: all.
 void Compare(const std::string &op, const std::string &inputs, const std::string &attrs, const Operands &operands,
-             bool exact, int64_t n = 3) {
+             bool exact, int64_t n = 3, int results = 0) {
   const bool ours = op.rfind("dp.", 0) == 0;
   const Problem p = {ours ? op.substr(3) : op, ours ? "dp" : "", inputs, attrs, n, 1};
   SCOPED_TRACE(p.Print());
@@ -31,6 +31,10 @@ void Compare(const std::string &op, const std::string &inputs, const std::string
   for (const auto &[operand, numbers] : operands)
     for (int64_t i = 0; i < ready.in[operand].Count(); i++)
       ready.in[operand].Set(i, numbers[size_t(i) % numbers.size()]);
+  if (results) {
+    ready.built->node->n_outputs = results;
+    ready.out.resize(size_t(results));
+  }
   ASSERT_EQ(OpenDevice(), "");
   const Spec spec(ready.built->node, ready.in, ready.out);
   const dp_kernel *kernel = dp_kernel_select(&dp_target_cuda, &spec, false);
@@ -230,6 +234,36 @@ TEST(HardCases, Normalizations) {
       }
   Compare("GroupNormalization", "float32[2,4,40,41], float32[4], float32[4]", "num_groups=1", {}, false);
   Compare("InstanceNormalization", "float64[N,2,5003], float64[2], float64[2]", "", {}, false);
+}
+
+// Rows that a warp holds, that a block holds, and that neither does; none, and more than there are parts of the sums;
+// results left out; equal elements, and a mean far from 0.
+TEST(HardCases, NormalizationGradients) {
+  const std::vector<std::vector<double>> rows = {{0.5, -3, 2, 7, 1, 0.25, -2, 4, -1},
+                                                 {1e4, 1e4 + 1.5, 1e4 - 1, 1e4 + 0.25, 1e4 - 2},
+                                                 {4},
+                                                 {1, 2, 3, kNan, 5, 6, 7},
+                                                 {kInfinity, 1, 5}};
+  const auto compare = [](const std::string &type, const std::string &length, const std::vector<double> &row) {
+    const std::string x = type + "[3," + length + "]", inputs = x + ", " + type + "[" + length + "], " + x;
+    Compare("dp.LayerNormalizationGrad", inputs, "", {{0, row}}, false);
+    Compare("dp.RMSNormalizationGrad", inputs, "", {{0, row}}, false);
+  };
+  for (const char *length : {"1", "2", "7", "33", "768", "769", "1023", "1024", "1025"})
+    for (const auto &row : rows) compare("float32", length, row);
+  for (const char *length : {"4097", "6144", "6148", "50000"}) compare("float32", length, rows[1]);
+  compare("float32", "50000", rows[3]);
+  for (const char *length : {"1", "7", "384", "386", "3072", "3074"}) compare("float64", length, rows[1]);
+  for (const char *length : {"7", "256", "768", "1025", "2048", "3000"})
+    for (size_t r : {0, 3}) compare("bfloat16", length, rows[r]);
+  compare("float16", "1024", rows[0]);
+  for (const char *x : {"[N,1100,12]", "[0,5]", "[0,7000]", "[3,0]", "[5000,4]", "[600,48]", "[70,1030]", "[40,7001]"}) {
+    const std::string e = x, scale = "float32[" + e.substr(e.rfind(',') + 1);
+    const std::string inputs = "float32" + e + ", " + scale + ", float32" + e;
+    for (const int results : {1, 2, 3})
+      Compare("dp.LayerNormalizationGrad", inputs, "epsilon=0.01", {}, false, 3, results);
+    for (const int results : {1, 2}) Compare("dp.RMSNormalizationGrad", inputs, "", {}, false, 3, results);
+  }
 }
 
 // The first of equal ones, or the last, wherever they fall among threads and blocks; NaN before all.

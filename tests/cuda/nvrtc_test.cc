@@ -187,6 +187,15 @@ void PrepareLarge() {
        "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 1, 1},
       {"MaxPoolGrad", "dp", "float32[N,64,28,28], float32[N,64,14,14]", "kernel_shape=[2,2], strides=[2,2]", 64, 1},
       {"MaxPoolGrad", "dp", "float32[N,1,4,4,4], float32[N,1,2,2,2]", "kernel_shape=[2,2,2], strides=[2,2,2]", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,768], float32[768], float32[9,768]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,767], float32[767], float32[9,767]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,6144], float32[6144], float32[9,6144]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float64[9,384], float64[384], float64[9,384]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float64[9,3072], float64[3072], float64[9,3072]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float64[9,3071], float64[3071], float64[9,3071]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "bfloat16[9,2048], bfloat16[2048], bfloat16[9,2048]", "", 1, 1},
+      {"LayerNormalizationGrad", "dp", "float32[9,7000], float32[7000], float32[9,7000]", "", 1, 1},
+      {"RMSNormalizationGrad", "dp", "float32[9,2048], float32[2048], float32[9,2048]", "", 1, 1},
   };
   for (const Problem &p : large) {
     const Ready ready = Draw(p);

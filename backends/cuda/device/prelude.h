@@ -2,7 +2,8 @@
 // GPUs; tests compile the same text as C and run it, thread by thread.
 //
 // A function is a file of this folder: `DP_KERNEL(arguments) { ... }`, or DP_BLOCK_KERNEL where the threads of a block
-// work together (dp_barrier, DP_SHARED, dp_warp_sum, dp_block_sum). NAME is its name, which the program that embeds it
+// work together (dp_barrier, DP_SHARED, dp_warp_sum, dp_block_sum); DP_BOUNDED_KERNEL is one that takes no more
+// registers than let so many blocks of so many threads share a multiprocessor. NAME is its name, which the program that embeds it
 // defines, as it defines the types and expressions that the file is written over. Its argument is one struct `a`,
 // defined in a header that the host includes too. Helpers are named LOCAL(name), since one program holds many
 // functions. Loops over elements start at dp_index() and go on by dp_stride(), or leave when dp_index() is past the
@@ -28,6 +29,8 @@ enum { DP_WARP = 32 };  // threads that a GPU runs as one
 
 #define DP_KERNEL(ARGUMENTS) extern "C" __global__ void NAME(const ARGUMENTS a)
 #define DP_BLOCK_KERNEL(ARGUMENTS) DP_KERNEL(ARGUMENTS)
+#define DP_BOUNDED_KERNEL(ARGUMENTS, THREADS, BLOCKS) \
+  extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAME(const ARGUMENTS a)
 #define DP_DEVICE static __device__ __forceinline__
 #define DP_SHARED __shared__
 #define DP_INFINITY __longlong_as_double(0x7ff0000000000000ll)
@@ -66,6 +69,7 @@ void dp_warp_share(double value, double *all);
   static void NAME(const ARGUMENTS a)
 #define DP_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 0)
 #define DP_BLOCK_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 1)
+#define DP_BOUNDED_KERNEL(ARGUMENTS, THREADS, BLOCKS) DP_ENTRY(ARGUMENTS, 1)
 #define DP_DEVICE static inline
 #define DP_INFINITY ((double)INFINITY)
 #define DP_NAN ((double)NAN)

@@ -22,9 +22,9 @@ from references_numbers import (bit_cast, bit_shift, cast, centred, dequantize, 
 from references_recurrent import causal_conv, gru_step, linear_attention, lstm_step, recurrent, rnn_step
 from references_rules import (adam, arange, arg_max, batch_norm, batch_norm_grad, cross_entropy, cum_sum, depth_to_space,
                               divide, fill, flatten, gather, gather_back, gemm, grouped_batch_norm,
-                              grouped_batch_norm_grad, inner_norm, instance_norm, one_hot, pad, reduction, refused,
-                              reshape, rms_norm, scatter_elements, selu, sgd, shrink, slice_back, slices, space_to_depth,
-                              split_parts, top_k)
+                              grouped_batch_norm_grad, inner_norm, inner_norm_grad, instance_norm, one_hot, pad,
+                              reduction, refused, reshape, rms_norm, rms_norm_grad, scatter_elements, selu, sgd, shrink,
+                              slice_back, slices, space_to_depth, split_parts, top_k)
 from references_windows import (average_pool, backward, conv, conv_transpose, grid_sample, lp_pool, lrn, max_pool,
                                 max_pool_places, resize, zeros)
 
@@ -171,6 +171,8 @@ OPS = {
         lambda a, s, l, d, w=None: backward(lambda v: cross_entropy(a, v, l, w), t(s), t(d)),
     "LayerNormalization": inner_norm,
     "RMSNormalization": rms_norm,
+    "dp.LayerNormalizationGrad": inner_norm_grad,
+    "dp.RMSNormalizationGrad": rms_norm_grad,
     "InstanceNormalization": instance_norm,
     "GroupNormalization":
         lambda a, x, s, b: F.group_norm(t(x), a["num_groups"], t(s), t(b), a.get("epsilon", 1e-5)),

@@ -96,6 +96,18 @@ def rms_norm(a, x, scale):
     return F.rms_norm(t(x), x.shape[a.get("axis", -1) % x.ndim:], t(scale), a.get("epsilon", 1e-5))
 
 
+def inner_norm_grad(a, x, scale, dy):
+    x, scale, bias = [t(v).requires_grad_() for v in (x, scale, np.zeros_like(scale))]
+    F.layer_norm(x, scale.shape, scale, bias, a.get("epsilon", 1e-5)).backward(t(dy))
+    return [x.grad, scale.grad, bias.grad]
+
+
+def rms_norm_grad(a, x, scale, dy):
+    x, scale = [t(v).requires_grad_() for v in (x, scale)]
+    F.rms_norm(x, scale.shape, scale, a.get("epsilon", 1e-5)).backward(t(dy))
+    return [x.grad, scale.grad]
+
+
 def instance_norm(a, x, scale, bias):
     return F.instance_norm(t(x), weight=t(scale), bias=t(bias), eps=a.get("epsilon", 1e-5))
 

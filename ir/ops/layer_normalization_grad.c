@@ -1,0 +1,31 @@
+// dp.LayerNormalizationGrad(x, scale, dy) {axis} -> dx [, dscale, dbias]: the gradient of LayerNormalization, whose
+// attributes it has. Statistics are computed in float64 regardless of stash_type.
+#include "ir/ops/normalization_grad.h"
+
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
+  dp_normalization_grad_decompose(b, node, in, true, out);
+}
+
+static const dp_sample samples[] = {
+    {.inputs = "float32[N,3,5], float32[5], float32[N,3,5]", .n = 4},
+    {.inputs = "float32[N,2,3], float32[2,3], float32[N,2,3]", .attrs = "axis=1, epsilon=0.1", .n = 5},
+    {.inputs = "float32[3,4], float32[3,4], float32[3,4]", .attrs = "axis=-2, stash_type=11"},
+    {0},
+};
+
+const dp_op dp_op_LayerNormalizationGrad = {
+    .name = "LayerNormalizationGrad",
+    .domain = "dp",
+    .n_inputs = 3,
+    .n_outputs = 3,
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("Scale", DP_FLOATS, 'T'), DP_OPERAND("dY", DP_FLOATS, 'T')},
+    .outputs = {DP_OPERAND("dX", DP_FLOATS, 'T'), DP_OPTIONAL("dScale", DP_FLOATS, 'T'),
+                DP_OPTIONAL("dB", DP_FLOATS, 'T')},
+    .attrs = {DP_INT_ATTR("axis", -1), DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("stash_type", 1)},
+    .precision = DP_PRECISION_FULL,
+    .infer = dp_normalization_grad_infer,
+    .sharding = dp_normalization_grad_sharding,
+    .decompose = decompose,
+    .cost = dp_normalization_grad_cost,
+    .samples = samples,
+};
