@@ -135,7 +135,8 @@ static void add_keys_gradient(builder *b, tensor x, tensor y, int64_t size, tens
   dp_cudnn_graph_reduce(&b->graph, CUDNN_REDUCE_TENSOR_ADD, of_heads, gradient);
 }
 
-// P = exp(S - LSE), where later keys are hidden after the subtraction; dV = P' dY; dS = P (dY V' - sum(dY Y)); dK = scale dS' Q; dQ = scale dS K.
+// P = exp(S - LSE); dV = P' dY; dS = P (dY V' - sum(dY Y)); dK = scale dS' Q; dQ = scale dS K. Engines look for later
+// keys to be hidden after LSE is subtracted.
 static void add_gradient(builder *b) {
   const dp_cudnn_attention *a = b->a;
   dp_cudnn_graph *g = &b->graph;

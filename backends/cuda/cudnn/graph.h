@@ -1,5 +1,5 @@
-// Builds graphs of several operations, which compute in float32 where nothing else is said. The first failure stands; calls after it do nothing. What is made belongs to the
-// graph's plan. Private to the folder.
+// Builds graphs of several operations, which compute in float32 where nothing else is said. The first failure stands;
+// calls after it do nothing. What is made belongs to the graph's plan. Private to the folder.
 #ifndef DP_BACKENDS_CUDA_CUDNN_GRAPH_H
 #define DP_BACKENDS_CUDA_CUDNN_GRAPH_H
 

@@ -1,6 +1,7 @@
 // Single scores of attention. A file that includes this has T defined; L, the type of the logarithms of a row's sums,
-// which is float32 for 16 bits; MASK (0: none, 1: bool, 2: numbers, which MASK_AT(mask, i) reads, 3: none, but keys that
-// come later are hidden) and DROPS (whether there is dropout). DP_ATTENTION_SCORES defines the functions; SCORE_OF makes a score of a query's product with a key.
+// which is float32 for 16 bits; MASK (0: none, 1: bool, 2: numbers, which MASK_AT(mask, i) reads, 3: none, but keys
+// that come later are hidden) and DROPS (whether there is dropout). DP_ATTENTION_SCORES defines the functions; SCORE_OF
+// makes a score of a query's product with a key.
 #ifndef DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 #define DP_BACKENDS_CUDA_DEVICE_ATTENTION_SCORES_H
 
