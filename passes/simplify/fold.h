@@ -2,7 +2,7 @@
 #ifndef DP_PASSES_SIMPLIFY_FOLD_H
 #define DP_PASSES_SIMPLIFY_FOLD_H
 
-#include "ir/kernel/kernel.h"
+#include "passes/base/pass.h"
 
 // The value, computed by the target's reference kernels in memory of `arena`, and the graph stays as it is. NULL: it
 // depends on more than constants, it and what it is computed from take more than `most` bytes, are more than a few

@@ -204,6 +204,19 @@ void PrepareLarge() {
   }
 }
 
+// Attention by our own functions, without later keys.
+void PrepareCausal() {
+  const std::string q = "float32[N,3,2,8]";
+  for (const Problem &p :
+       {Problem{"ScaledDotProductAttention", "dp", q + ", " + q + ", " + q, "is_causal=1", 1, 1},
+        Problem{"ScaledDotProductAttentionGrad", "dp",
+                q + ", " + q + ", " + q + ", " + q + ", " + q + ", float32[N,2,3]", "is_causal=1", 1, 1}}) {
+    const Ready ready = Draw(p);
+    const Spec spec(ready.built->node, ready.in, ready.out);
+    Prepare(spec, dp_kernel_select(&dp_target_cuda, &spec, true), p.Print());
+  }
+}
+
 // What kernels of attention by cuDNN launch beside it: with each kind of mask.
 void PrepareAroundAttention() {
   for (const char *mask : {"bool[3,3]", "bfloat16[3,3]", "float32[3,3]"})
@@ -250,6 +263,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
       prepared++;
     }
   PrepareLarge();
+  PrepareCausal();
   PrepareAroundAttention();
   PrepareHeads();
   EXPECT_GT(prepared, full ? 1000 : 80);
