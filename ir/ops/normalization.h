@@ -22,8 +22,8 @@ dp_normalization dp_normalization_make(dp_builder *builder, dp_value *x, const i
 dp_value *dp_normalization_back(dp_builder *builder, const dp_normalization *n, dp_value *dh);
 dp_status dp_normalization_check_epsilon(const dp_node *node) DP_MUST_USE;
 
-// Over the dims from attribute `axis` on, as in LayerNormalization and RMSNormalization: operands x and scale, which has
-// the shape of these dims.
+// Over the dims from attribute `axis` on, as in LayerNormalization and RMSNormalization: operands x, and scale, which
+// has the shape of these dims.
 int dp_normalization_inner_axis(const dp_node *node);  // not negative
 size_t dp_normalization_inner_axes(const dp_node *node, int64_t axes[DP_MAX_RANK]);
 // Checks axis, epsilon and the scale's shape, which becomes *inner.

@@ -16,7 +16,8 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 
 static void placements(dp_sharding_rules *rules) {
   const dp_shape *x = dp_common_shape(rules->node, X);
-  for (int d = 0; d < dp_normalization_inner_axis(rules->node); d++) dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &d);
+  for (int d = 0; d < dp_normalization_inner_axis(rules->node); d++)
+    dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &d);
 }
 
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {

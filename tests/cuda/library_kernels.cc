@@ -63,6 +63,11 @@ Spec::Spec(const dp_node *of, const std::vector<Tensor> &in, const std::vector<T
   outputs = made.data();
 }
 
+size_t &TensorOffset() {
+  static size_t bytes;
+  return bytes;
+}
+
 // ---- the device ---------------------------------------------------------------------------------------------------
 
 namespace {
@@ -72,15 +77,16 @@ constexpr char kGuard[] = "nothing writes behind what it was given";
 // Memory of the device, with a guard behind it. An absent tensor has none.
 class Room {
  public:
-  Room(size_t bytes, bool present, std::string *error) : bytes_(bytes), error_(error) {
+  Room(size_t bytes, bool present, std::string *error) : bytes_(bytes), before_(TensorOffset()), error_(error) {
     if (!present) return;
-    data_ = static_cast<char *>(dp_cuda_allocate({false, 0}, bytes + sizeof kGuard, 256));
+    data_ = static_cast<char *>(dp_cuda_allocate({false, 0}, before_ + bytes + sizeof kGuard, 256));
     if (!data_) *error += "no memory; ";
+    if (data_) data_ += before_;
     if (data_) Take(dp_cuda_upload(0, data_ + bytes, kGuard, sizeof kGuard));
   }
   ~Room() {
     dp_cu.cuCtxSynchronize();  // copies may be under way, if waiting for them has failed
-    if (data_) dp_cuda_release({false, 0}, data_, bytes_ + sizeof kGuard);
+    if (data_) dp_cuda_release({false, 0}, data_ - before_, before_ + bytes_ + sizeof kGuard);
   }
   Room(const Room &) = delete;
   Room &operator=(const Room &) = delete;
@@ -104,7 +110,7 @@ class Room {
     *error_ += dp_status_message(status);
     dp_status_free(status);
   }
-  size_t bytes_;
+  size_t bytes_, before_;
   std::string *error_;
   char *data_ = nullptr;
 };

@@ -44,6 +44,9 @@ struct Outcome {
   std::vector<Tensor> results;
 };
 
+// How many bytes behind a multiple of 256 the tensors of RunKernel begin; 0 unless a test sets it.
+size_t &TensorOffset();
+
 // Makes the stand-in's GPU current to this thread. "" or the error message.
 std::string OpenDevice();
 // Runs the kernel. Results begin as NaN. Prepares once, runs twice, checks that the scratch was enough and that both

@@ -55,7 +55,8 @@ dp_status dp_fast_normalization_grad_run(const dp_call *call, bool about_mean, v
   gradient_state *s = state;
   const dp_kernel_spec *spec = call->spec;
   const dp_normalization_grad_extents e = dp_normalization_grad_extents_of(spec);
-  const dp_vector_normalization_grad n = {e.length, about_mean, dp_node_float(spec->node, "epsilon", 1e-5), call->in[1]};
+  const dp_vector_normalization_grad n = {e.length, about_mean, dp_node_float(spec->node, "epsilon", 1e-5),
+                                          call->in[1]};
   const int blocks = blocks_of(e.rows);
   double *dscale = dp_has_out(spec, 1) ? call->scratch : NULL;
   double *dbias = dp_has_out(spec, 2) ? (double *)call->scratch + (dscale ? blocks * e.length : 0) : NULL;

@@ -12,9 +12,9 @@ dp_status dp_fast_normalization_grad_prepare(const dp_kernel_spec *spec, void **
 dp_status dp_fast_normalization_grad_run(const dp_call *call, bool about_mean, void *state) DP_MUST_USE;
 
 // What these kernels have in common: all of a dp_kernel but name, op and run.
-#define DP_FAST_NORMALIZATION_GRAD                                                                            \
-  .domain = "dp", .priority = 5, .library = true, .parts = true, .isa = true, .in_place = true,               \
-  .match = dp_fast_normalization_match, .scratch_bytes = dp_fast_normalization_grad_scratch_bytes,            \
+#define DP_FAST_NORMALIZATION_GRAD                                                                 \
+  .domain = "dp", .priority = 5, .library = true, .parts = true, .isa = true, .in_place = true,    \
+  .match = dp_fast_normalization_match, .scratch_bytes = dp_fast_normalization_grad_scratch_bytes, \
   .prepare = dp_fast_normalization_grad_prepare, .release = free
 
 #endif

@@ -1,4 +1,5 @@
-// The gradients of LayerNormalization and RMSNormalization: X, scale, dY -> dX, dScale, dB (ir/ops/normalization_grad.h).
+// The gradients of LayerNormalization and RMSNormalization (ir/ops/normalization_grad.h): X, scale, dY -> dX, dScale,
+// dB.
 #ifndef DP_BACKENDS_CPU_REFERENCE_NORMALIZATION_GRAD_H
 #define DP_BACKENDS_CPU_REFERENCE_NORMALIZATION_GRAD_H
 

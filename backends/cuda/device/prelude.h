@@ -2,12 +2,12 @@
 // GPUs; tests compile the same text as C and run it, thread by thread.
 //
 // A function is a file of this folder: `DP_KERNEL(arguments) { ... }`, or DP_BLOCK_KERNEL where the threads of a block
-// work together (dp_barrier, DP_SHARED, dp_warp_sum, dp_block_sum); DP_BOUNDED_KERNEL is one that takes no more
-// registers than let so many blocks of so many threads share a multiprocessor. NAME is its name, which the program that embeds it
-// defines, as it defines the types and expressions that the file is written over. Its argument is one struct `a`,
-// defined in a header that the host includes too. Helpers are named LOCAL(name), since one program holds many
-// functions. Loops over elements start at dp_index() and go on by dp_stride(), or leave when dp_index() is past the
-// end.
+// work together (dp_barrier, DP_SHARED, dp_warp_sum, dp_block_sum). DP_BOUNDED_KERNEL is such a function that takes so
+// few registers that a multiprocessor has room for BLOCKS blocks of THREADS threads. NAME is its name, which the
+// program that embeds it defines, as it defines the types and expressions that the file is written over. Its argument
+// is one struct `a`, defined in a header that the host includes too. Helpers are named LOCAL(name), since one program
+// holds many functions. Loops over elements start at dp_index() and go on by dp_stride(), or leave when dp_index() is
+// past the end.
 //
 // Elements of type T are in memory and are computed with in type W: GET(element) reads one, PUT(number) rounds to one.
 // Both types are the same but for floats of 16 bits, which are computed with in float. They are structs, so that no

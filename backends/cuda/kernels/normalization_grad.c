@@ -1,7 +1,7 @@
 // The gradients of LayerNormalization and RMSNormalization. There are two kernels. One holds rows in registers, short
-// ones by a warp and longer ones by a block, and goes through memory once: a block has many rows, and leaves one part of
-// the sums over rows. The other takes rows of any length, and goes through memory several times. In both a last launch
-// adds the parts, in order; how many there are follows from extents alone.
+// ones by a warp and longer ones by a block, and goes through memory once: a block has neighbouring rows, and leaves
+// one part of the sums over rows. The other takes rows of any length, and goes through memory several times. In both a
+// last launch adds the parts, in order; how many there are follows from extents alone.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,6 @@ static bool match(const dp_kernel_spec *spec) {
   return !spec->region && !strcmp(spec->op->domain, "dp") &&
          (about_mean(spec) || !strcmp(spec->op->name, "RMSNormalizationGrad"));
 }
-
 
 static int64_t computed_bytes(const division *d) { return d->doubles ? sizeof(double) : sizeof(float); }
 
@@ -81,9 +80,11 @@ static uint64_t parts_bytes(const division *d, int64_t columns) {
   return (uint64_t)(columns * d->n_sums * computed_bytes(d));
 }
 
+// With fewer samples rows may be shorter, and have sums of doubles.
 static uint64_t scratch_bytes_held(const dp_kernel_spec *spec) {
   const division d = divide(spec, true);
-  return parts_bytes(&d, d.arguments.sums * d.arguments.length);
+  const int64_t columns = d.arguments.sums * d.arguments.length, shortest = 2 * ENOUGH_BLOCKS * DP_WARP;
+  return parts_bytes(&d, spec->inputs[1].local.symbolic ? dp_max_i64(columns, shortest) : columns);
 }
 
 static uint64_t statistics_bytes(int64_t rows) {
@@ -95,8 +96,7 @@ static uint64_t scratch_bytes_long(const dp_kernel_spec *spec) {
   const division d = divide(spec, false);
   const dp_normalization_grad_arguments *a = &d.arguments;
   const int64_t most = dp_max_i64(a->length, ENOUGH_BLOCKS * DP_CUDA_THREADS);
-  return statistics_bytes(a->rows) +
-         parts_bytes(&d, spec->inputs[1].local.symbolic ? most : a->sums * a->length);
+  return statistics_bytes(a->rows) + parts_bytes(&d, spec->inputs[1].local.symbolic ? most : a->sums * a->length);
 }
 
 // ---- prepare, enqueue -----------------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ static dp_status add(const dp_kernel_spec *spec, const division *d, const char *
   snprintf(defines, sizeof defines,
            "%s#define C %s\n#define ABOUT_MEAN %d\n#define SUMS %d\n#define SHARERS %d\n#define VECTORS %d\n"
            "#define VECTOR %d\n",
-           dp_cuda_type_of(dtype)->defines, d->doubles ? "double" : "float", d->about_mean, d->n_sums, d->sharers, d->vectors,
-           d->vector);
+           dp_cuda_type_of(dtype)->defines, d->doubles ? "double" : "float", d->about_mean, d->n_sums, d->sharers,
+           d->vectors, d->vector);
   return dp_cuda_function_add(name, defines, source, function);
 }
 
