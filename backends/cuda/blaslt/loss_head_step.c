@@ -1,9 +1,9 @@
 // The loss's head, in chunks of rows: a product, one launch for the loss and its gradient in the scores' place, and two
 // products that take it. See loss_head.h.
 //
-// Scores have rows whose length is a multiple of ALIGNED elements, whatever the number of classes, and so has a copy of
-// weights (features, classes) that are not so long themselves: products of other matrices cost cuBLASLt several times
-// as much. The copy, the gradient of it, and the rows of scores end with zeros.
+// Where the number of classes is no multiple of what a vector holds, products are of the next multiple of ALIGNED
+// classes: of others, cuBLASLt's cost several times as much (with 50,257 classes on an H200 seven times). The rows of
+// scores are longer then, weights are copied, and so is their gradient; all end with zeros.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ typedef struct {
   dp_head chunks;
   dp_dtype dtype;
   int64_t pitch;  // of scores
-  bool copies;    // weights
+  bool copies;    // weights, and their gradient
   uint64_t scores, weights, gradient, losses, workspace, end;  // where each begins in scratch
 } extents;
 
@@ -56,9 +56,8 @@ static bool extents_of(const dp_kernel_spec *spec, extents *e) {
   const dp_loss_head *head = &e->of;
   e->dtype = spec->region->values[head->w].dtype;
   const uint64_t each = dp_type_bytes(e->dtype);
-  e->pitch = (int64_t)dp_align_up((uint64_t)head->classes, ALIGNED);
-  e->copies = !head->transposed && head->classes % (DP_BLASLT_ALIGNMENT / (int64_t)each);
-  if (!e->copies && !head->transposed) e->pitch = head->classes;
+  e->copies = head->classes % (DP_BLASLT_ALIGNMENT / (int64_t)each);
+  e->pitch = e->copies ? (int64_t)dp_align_up((uint64_t)head->classes, ALIGNED) : head->classes;
   const uint64_t rows = (uint64_t)e->chunks.most, copy = (uint64_t)(head->features * e->pitch) * each;
   e->scores = take(&e->end, rows * (uint64_t)e->pitch * each);
   e->weights = take(&e->end, e->copies ? copy : 0);
@@ -91,9 +90,8 @@ typedef struct {
 
 static dp_status make_products(const dp_kernel_spec *spec, const extents *e, int64_t rows, products *p) {
   const dp_loss_head *head = &e->of;
-  // Zeros behind the copy's rows are multiplied too.
-  const int64_t wide = e->copies ? e->pitch : head->classes, turned = head->transposed;
-  const int64_t row = turned ? 0 : e->pitch;
+  // Zeros behind the classes are multiplied too.
+  const int64_t wide = e->pitch, turned = head->transposed;
   dp_blaslt_spec s = {.dtype = e->dtype,
                       .tf32 = spec->tf32 && e->dtype == DP_FLOAT32,
                       .batches = 1,
@@ -101,17 +99,16 @@ static dp_status make_products(const dp_kernel_spec *spec, const extents *e, int
                       .alignment = DP_BLASLT_ALIGNMENT};
   p->rows = rows;
   s.m = rows, s.n = wide, s.k = head->features;
-  s.trans_b = turned, s.b_row = row, s.y_row = e->pitch;
+  s.trans_b = turned;
   DP_TRY(dp_blaslt_product_need(&s, &p->scores));
   s.n = head->features, s.k = wide;
-  s.trans_b = !turned, s.a_row = e->pitch, s.y_row = 0;
+  s.trans_b = !turned;
   if (head->dh >= 0) DP_TRY(dp_blaslt_product_need(&s, &p->dh));
   if (head->dw < 0) return DP_OK;
   // dw (features, classes) = x' dy, or (classes, features) = dy' x.
   const bool first = head->gradient_first;
   s.trans_a = true, s.trans_b = false, s.k = rows;
   s.m = first ? wide : head->features, s.n = first ? head->features : wide;
-  s.a_row = first ? e->pitch : 0, s.b_row = first ? 0 : e->pitch, s.y_row = first ? 0 : e->pitch;
   DP_TRY(dp_blaslt_product_need(&s, &p->first_dw));
   s.beta = 1;
   return dp_blaslt_product_need(&s, &p->dw);
@@ -173,18 +170,19 @@ static const void *row(const running *r, const void *x, int64_t first) {
   return (const char *)x + first * r->s->e.of.features * (int64_t)dp_type_bytes(r->s->e.dtype);
 }
 
-// Between matrices of (features, classes) whose rows are `from` and `to` elements apart.
+// From weights of `from` classes to those of `to`. Where a row is a class, all of them are one row here.
 static dp_status copy(const running *r, const void *x, int64_t from, void *y, int64_t to) {
   const dp_loss_head *head = &r->s->e.of;
-  const int64_t each = DP_PITCH_EACH * DP_PITCH_THREADS;
-  const dp_pitch_arguments a = {.columns = head->classes,
-                                .wide = to,
-                                .from_pitch = from,
-                                .to_pitch = to,
-                                .parts = (to + each - 1) / each,
+  const int64_t each = DP_PITCH_EACH * DP_PITCH_THREADS, rows = head->transposed ? 1 : head->features;
+  const int64_t wide = to * head->features / rows;
+  const dp_pitch_arguments a = {.columns = head->classes * head->features / rows,
+                                .wide = wide,
+                                .from_pitch = from * head->features / rows,
+                                .to_pitch = wide,
+                                .parts = (wide + each - 1) / each,
                                 .x = x,
                                 .y = y};
-  return dp_cuda_launch(r->queue, r->s->pitch, head->features * a.parts, DP_PITCH_THREADS, &a, sizeof a);
+  return dp_cuda_launch(r->queue, r->s->pitch, rows * a.parts, DP_PITCH_THREADS, &a, sizeof a);
 }
 
 static double divisor_of(const running *r) {

@@ -18,7 +18,7 @@
 
 // ENOUGH_BLOCKS keep a GPU busy. HELD_BYTES: of a row's elements, as they are computed with, in a thread's registers,
 // beside which are twice as many of sums. LEAST_ROWS: that are worth a part of long rows' sums.
-enum { ENOUGH_BLOCKS = 512, HELD_BYTES = 96, LEAST_ROWS = 8 };
+enum { ENOUGH_BLOCKS = 256, HELD_BYTES = 96, LEAST_ROWS = 8 };
 
 // How the launches are divided, from extents and type alone.
 typedef struct {
