@@ -92,6 +92,7 @@ TEST(Tf32, RoundsOperandsAndNothingElse) {
 
 // 1 and the eleventh bit, which is half a unit; the twelfth; just below the half; zero, infinity and NaN.
 TEST(Tf32, RoundsToNearestAndHalvesAwayFromZero) {
+  if (!IsStandin()) GTEST_SKIP() << "a library computes what is so small without TF32";
   const struct {
     double x, rounded;
   } numbers[] = {{1 + 0x1p-11, 1 + 0x1p-10},
