@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "backends/base/head.h"
+#include "backends/cuda/blaslt/loss_head.h"
 #include "backends/cuda/code_maker.h"
 #include "backends/cuda/kernels/region.h"
 #include "backends/cuda/kernels/region_layout.h"
@@ -125,9 +126,21 @@ dp_status CountHead(const dp_kernel_spec *spec) {
   return DP_OK;
 }
 
+// Of each chunk its products and the loss; the sum of losses; and copies of padded weights.
+dp_status CountLossHead(const dp_kernel_spec *spec) {
+  dp_head chunks;
+  dp_loss_head head;
+  EXPECT_TRUE(dp_head_of(spec, DP_CUDA_HEAD_ROWS, &chunks) && dp_loss_head_of(spec, &head));
+  const bool padded = head.classes % (16 / int64_t(dp_type_bytes(spec->region->values[head.w].dtype)));
+  launches += chunks.count * (2 + (head.dh >= 0) + (head.dw >= 0)) + (head.loss >= 0);
+  launches += padded ? 1 + (head.dw >= 0) : 0;
+  return DP_OK;
+}
+
 dp_status CountLaunches(const dp_kernel *kernel, const dp_kernel_spec *spec) {
   if (kernel == &dp_kernel_cuda_Region) return CountRegion(spec);
   if (kernel == &dp_kernel_cuda_head_Region) return CountHead(spec);
+  if (kernel == &dp_kernel_cuda_blaslt_Region) return CountLossHead(spec);
   launches += strncmp(kernel->name, "cuda.copy.", 10) != 0;
   return DP_OK;
 }
