@@ -23,8 +23,7 @@
 #include "ir/base/base.h"
 #include "ir/kernel/extents.h"
 
-// THREADS: of a row of scores, at most. More would let fewer rows stay in the cache until they are read again.
-enum { ALIGNED = 64, THREADS = 512 };
+enum { ALIGNED = 64 };
 
 static bool match(const dp_kernel_spec *spec) {
   dp_loss_head head;
@@ -208,7 +207,7 @@ static dp_status put_losses(const running *r, int64_t first, int64_t rows) {
       .divisor = divisor_of(r),
       .losses = (double *)(r->scratch + e->losses)};
   int threads = DP_WARP;
-  while (threads < THREADS && threads * 2 * (DP_HEAD_LOSS_VECTOR / 2) <= e->pitch) threads *= 2;
+  while (threads < DP_HEAD_LOSS_THREADS && threads * 2 * (DP_HEAD_LOSS_VECTOR / 2) <= e->pitch) threads *= 2;
   return dp_cuda_launch(r->queue, r->s->loss, rows, threads, &a, sizeof a);
 }
 

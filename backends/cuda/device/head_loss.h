@@ -5,7 +5,9 @@
 #include "backends/cuda/device/place.h"
 #include "backends/cuda/device/report.h"
 
-enum { DP_HEAD_LOSS_VECTOR = 16 };  // bytes: what a thread takes at once. Rows begin at multiples of it
+// VECTOR: bytes that a thread takes at once; rows begin at multiples of it. THREADS: of a row, at most. More would let
+// fewer rows stay in the cache until they are read again.
+enum { DP_HEAD_LOSS_VECTOR = 16, DP_HEAD_LOSS_THREADS = 512 };
 
 typedef struct {
   long long classes, pitch;  // pitch: elements from one row of scores to the next

@@ -45,7 +45,7 @@ DP_DEVICE A LOCAL(join)(const A *parts, int slot, int l, int from, int apart, in
   return acc;
 }
 
-DP_BLOCK_KERNEL(dp_reduce_arguments) {
+DP_BOUNDED_KERNEL(dp_reduce_arguments, DP_REDUCE_THREADS, 4) {
   DP_SHARED A parts[DP_REDUCE_THREADS * LOCAL(each)];
   const int t = dp_thread(), step = COLUMNS ? 1 : VECTOR;
   const int slot = COLUMNS ? t % LOCAL(results) : t / SHARERS, own = COLUMNS ? t / LOCAL(results) : t % SHARERS;

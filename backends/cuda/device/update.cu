@@ -124,7 +124,7 @@ DP_DEVICE int LOCAL(tensor)(const dp_update_arguments *a) {
   return tensor;
 }
 
-DP_BLOCK_KERNEL(dp_update_arguments) {
+DP_BOUNDED_KERNEL(dp_update_arguments, DP_UPDATE_THREADS, 4) {
   DP_SHARED LOCAL(rule) rule;
   const bool skip = a.skip && *a.skip;
   if (dp_thread() == 0 && !ASSIGN) LOCAL(make_rule)(&a, &rule);
