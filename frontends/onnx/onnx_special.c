@@ -26,8 +26,8 @@ static dp_status along_rows(dp_onnx_node *node, bool *done) {
   return dp_onnx_scope_bind(node->reader, node->scope, node->outputs[0], (dp_onnx_binding){.value = y});
 }
 
-// ONNX gives scale and bias a type of their own. Ours have that of the statistics, which is the wider one where both are
-// not the same.
+// ONNX gives scale and bias a type of their own. Ours have that of the statistics; where it is the narrower one, the
+// operator refuses them.
 static dp_status join_types(dp_onnx_node *node) {
   if (node->n_inputs != 5 || !node->inputs[3]) return DP_OK;
   dp_builder b = {.graph = node->reader->graph, .prefix = node->name};

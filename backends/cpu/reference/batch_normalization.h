@@ -1,4 +1,4 @@
-// BatchNormalization and its gradient, on a tensor (N, C, ...) seen as samples x channels x inner elements. That has one
+// BatchNormalization and its gradient, on a tensor (N, C, ...) seen as samples x channels x inner elements. It has one
 // type, parameters and statistics have another, or the same.
 #ifndef DP_BACKENDS_CPU_REFERENCE_BATCH_NORMALIZATION_H
 #define DP_BACKENDS_CPU_REFERENCE_BATCH_NORMALIZATION_H

@@ -110,7 +110,7 @@ TEST_P(Gradient, EqualsDifferences) {
   if (floats > 1) Check(c, -1);
 }
 
-// ---- operands of two types -------------------------------------------------------------------------------------------
+// ---- operands of two types ------------------------------------------------------------------------------------------
 
 // The gradients of the case's operands, by those of its results, which like its operands are drawn for `drawn`.
 void FindGradients(const Case &c, const Case &drawn, std::vector<Tensor> *gradients) {
