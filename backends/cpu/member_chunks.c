@@ -71,22 +71,26 @@ static void assign_slots(const dp_kernel_spec *spec, const dp_member_chunk_sizes
   s->bytes = bytes_of(sizes, widest);
 }
 
-static void find_widest(int count, const dp_kernel_operand *operands, uint64_t *widest) {
-  for (int i = 0; i < count; i++)
-    if (operands[i].present && dp_type_bytes(operands[i].dtype) > *widest) *widest = dp_type_bytes(operands[i].dtype);
+static uint64_t chunks_of(int count, const dp_kernel_operand *operands, const dp_member_chunk_sizes *sizes) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < count; i++) {
+    if (!operands[i].present) continue;
+    const int64_t elements = dp_min_i64(sizes->elements, dp_local_count(&operands[i].local));
+    bytes += dp_align_up((uint64_t)elements * dp_type_bytes(operands[i].dtype), DP_CPU_ALIGNMENT);
+  }
+  return bytes;
 }
 
-// What one chunk of any member needs when it is converted: each operand and result is as long as the chunk at most.
+// What one chunk of any member needs when it is converted: no operand or result is longer than the chunk, or than it is
+// in all.
 static uint64_t wide_bytes(const dp_kernel_spec *spec, const dp_member_chunk_sizes *sizes) {
   uint64_t most = 0;
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member, wide;
     dp_member_spec_make(spec->region, m, spec->region->values, &member);
     if (!dp_member_kernel_of_rows(&member, false, &wide) || !wide.spec.op) continue;
-    uint64_t widest = 1;
-    find_widest(wide.spec.n_inputs, wide.inputs, &widest);
-    find_widest(wide.spec.n_outputs, wide.outputs, &widest);
-    const uint64_t bytes = (uint64_t)(wide.spec.n_inputs + wide.spec.n_outputs) * bytes_of(sizes, widest);
+    const uint64_t bytes =
+        chunks_of(wide.spec.n_inputs, wide.inputs, sizes) + chunks_of(wide.spec.n_outputs, wide.outputs, sizes);
     if (bytes > most) most = bytes;
   }
   return most;

@@ -28,10 +28,10 @@ static const dp_kernel *library_of(const dp_kernel_spec *wide) {
   return found;
 }
 
-// What else works on rows is converted chunk by chunk (wide_rows.c).
-static bool is_half_without_rows(const dp_kernel_spec *spec) {
+// What works on rows or channels is converted chunk by chunk (wide_parts.c).
+static bool is_half_without_parts(const dp_kernel_spec *spec) {
   return !spec->region && spec->n_inputs && dp_is_half(&spec->inputs[0]) &&
-         !dp_op_row(spec->node, spec->inputs[0].local.rank);
+         !dp_op_row(spec->node, spec->inputs[0].local.rank) && !dp_op_is(spec->op, DP_OP_CHANNELS);
 }
 
 static const dp_kernel *kernel_of(const dp_kernel_spec *spec, const dp_kernel_spec *wide, bool fast) {
@@ -46,7 +46,7 @@ static bool match(const dp_kernel_spec *spec) {
 }
 
 static bool match_fast(const dp_kernel_spec *spec) {
-  if (!is_half_without_rows(spec)) return false;
+  if (!is_half_without_parts(spec)) return false;
   dp_member_spec wide;
   dp_widened_make(spec, &wide);
   return kernel_of(spec, &wide.spec, true) != NULL;

@@ -26,6 +26,24 @@ static dp_status along_rows(dp_onnx_node *node, bool *done) {
   return dp_onnx_scope_bind(node->reader, node->scope, node->outputs[0], (dp_onnx_binding){.value = y});
 }
 
+// ONNX gives scale and bias a type of their own. Ours have that of the statistics; where it is the narrower one, the
+// operator refuses them.
+static dp_status join_types(dp_onnx_node *node) {
+  if (node->n_inputs != 5 || !node->inputs[3]) return DP_OK;
+  dp_builder b = {.graph = node->reader->graph, .prefix = node->name};
+  const dp_dtype to = dp_onnx_scope_type(node->inputs[3]).dtype;
+  for (int i = 1; i < 3; i++) {
+    if (!node->inputs[i] || !dp_type_is_float(to)) continue;
+    const dp_dtype from = dp_onnx_scope_type(node->inputs[i]).dtype;
+    if (!dp_type_is_float(from) || dp_type_bytes(from) >= dp_type_bytes(to)) continue;
+    dp_value *x;
+    DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[i], &x));
+    const dp_onnx_binding binding = {.name = node->inputs[i]->name, .value = dp_build_cast(&b, x, to)};
+    node->inputs[i] = dp_memdup(node->reader->arena, &binding, sizeof binding);
+  }
+  return b.status;
+}
+
 // Before opset 14, results beyond the first mean training. Running statistics that belong to the model follow PyTorch,
 // which exported them: the variance is the unbiased one.
 static dp_status normalization(dp_onnx_node *node, bool *done) {
@@ -41,7 +59,7 @@ static dp_status normalization(dp_onnx_node *node, bool *done) {
   for (int i = 3; i < 5 && own; i++) own = node->inputs[i] && node->inputs[i]->initializer;
   if (own && training && training->kind == DP_ATTR_INT && training->i && !dp_onnx_node_get(node, "unbiased"))
     dp_onnx_node_set(node, dp_attr_int("unbiased", 1));
-  return DP_OK;
+  return join_types(node);
 }
 
 // Before opset 7, `broadcast` and `axis` lined up the second operand's dims with the first's from that axis on; a

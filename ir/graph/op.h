@@ -78,6 +78,9 @@ typedef enum {
   DP_PRECISION_HALF,          // 16 bits: products, which take the time
   DP_PRECISION_FULL,          // float32: losses, sums, normalizations, and functions that grow fast
   DP_PRECISION_WITHIN,        // float32, but result 0 has operand 0's type
+  // The widest type of operand 0 and those that share its letter; float32 for the others, which are parameters and
+  // statistics of what these hold.
+  DP_PRECISION_FIRST,
 } dp_op_precision;
 
 // ---- placements -----------------------------------------------------------------------------------------------------

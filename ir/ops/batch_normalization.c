@@ -1,5 +1,7 @@
 // BatchNormalization(x, scale, bias, mean, var) -> y [, running_mean, running_var, saved_mean, saved_invstd].
 //
+// x and y have one type, all else another: a network in 16 bits keeps parameters and statistics in float32.
+//
 // training_mode=1: y is normalised by the batch's own mean and variance, over all samples present on all devices. The
 // running values become momentum * old + (1 - momentum) * the batch's, with the unbiased variance if `unbiased`
 // (PyTorch's choice; ONNX uses the biased one). The two saved results are ours, for the gradient. The kernel needs the
@@ -42,15 +44,23 @@ dp_status dp_batch_normalization_check(const dp_node *node, int first, int count
   return DP_OK;
 }
 
+void dp_batch_normalization_widen(dp_builder *builder, int count, dp_value *const *in, dp_value **wide) {
+  const dp_dtype x = in[X]->type.dtype, scale = in[SCALE]->type.dtype;
+  const size_t x_bytes = dp_type_bytes(x), scale_bytes = dp_type_bytes(scale);
+  // Neither kind of 16 bits holds the other.
+  const dp_dtype dtype = x == scale ? x : x_bytes == scale_bytes ? DP_FLOAT32 : x_bytes > scale_bytes ? x : scale;
+  for (int i = 0; i < count; i++) wide[i] = dp_build_cast(builder, in[i], dtype);
+}
+
 static dp_status infer(dp_node *node) {
   DP_TRY(dp_batch_normalization_check(node, SCALE, 4));
   double epsilon = dp_node_float(node, "epsilon", 1e-5);
   if (!(epsilon >= 0)) return dp_fail(EX_DATAERR, "epsilon is %g where 0 or more is expected", epsilon);
   if (!trains(node) && node->n_outputs > 1)
     return dp_fail(EX_DATAERR, "%d results are requested, but training_mode=0 gives one", node->n_outputs);
-  dp_dtype dtype = node->inputs[X]->type.dtype;
-  dp_common_set(node, Y, dtype, dp_common_shape(node, X));
-  for (int i = RUNNING_MEAN; i < RESULTS; i++) dp_common_set(node, i, dtype, dp_common_shape(node, SCALE));
+  dp_common_set(node, Y, node->inputs[X]->type.dtype, dp_common_shape(node, X));
+  for (int i = RUNNING_MEAN; i < RESULTS; i++)
+    dp_common_set(node, i, node->inputs[SCALE]->type.dtype, dp_common_shape(node, SCALE));
   return DP_OK;
 }
 
@@ -64,18 +74,23 @@ static void frozen_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp
   const dp_shape *x = dp_common_shape(node, X);
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = dp_batch_normalization_axes(x, axes);
-  dp_value *scale = node->inputs[SCALE], *mean = node->inputs[MEAN];
-  dp_value *invstd = invstd_of(b, node, node->inputs[VAR]), *slope = dp_build2(b, "Mul", scale, invstd);
+  dp_value *in[VAR + 1];
+  dp_batch_normalization_widen(b, VAR + 1, node->inputs, in);
+  dy = dp_build_cast(b, dy, in[X]->type.dtype);
+  dp_value *invstd = invstd_of(b, node, in[VAR]), *slope = dp_build2(b, "Mul", in[SCALE], invstd);
   dx[X] = dp_build2(b, "Mul", dy, dp_batch_normalization_wide(b, slope, x));
   dx[BIAS] = dp_build_reduce(b, "ReduceSum", dy, axes, n_axes, false);
-  dp_value *centred = dp_build2(b, "Sub", node->inputs[X], dp_batch_normalization_wide(b, mean, x));
+  dp_value *centred = dp_build2(b, "Sub", in[X], dp_batch_normalization_wide(b, in[MEAN], x));
   dp_value *sum = dp_build_reduce(b, "ReduceSum", dp_build2(b, "Mul", dy, centred), axes, n_axes, false);
   dx[SCALE] = dp_build2(b, "Mul", sum, invstd);
-  if (mean->kind == DP_VALUE_VARIABLE && node->inputs[VAR]->kind == DP_VALUE_VARIABLE) return;
-  dx[MEAN] = dp_build1(b, "Neg", dp_build2(b, "Mul", dx[BIAS], slope));
-  // d invstd / d var = -invstd^3 / 2
-  dp_value *cube = dp_build2(b, "Mul", dp_build2(b, "Mul", slope, invstd), dp_elementwise_with(b, "Mul", invstd, -0.5));
-  dx[VAR] = dp_build2(b, "Mul", sum, cube);
+  if (node->inputs[MEAN]->kind != DP_VALUE_VARIABLE || node->inputs[VAR]->kind != DP_VALUE_VARIABLE) {
+    dx[MEAN] = dp_build1(b, "Neg", dp_build2(b, "Mul", dx[BIAS], slope));
+    // d invstd / d var = -invstd^3 / 2
+    dp_value *slopes = dp_build2(b, "Mul", slope, invstd);
+    dx[VAR] = dp_build2(b, "Mul", sum, dp_build2(b, "Mul", slopes, dp_elementwise_with(b, "Mul", invstd, -0.5)));
+  }
+  for (int i = X; i <= VAR; i++)
+    if (dx[i]) dx[i] = dp_build_cast(b, dx[i], node->inputs[i]->type.dtype);
 }
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
@@ -116,9 +131,10 @@ static dp_value *running(dp_builder *b, dp_value *share, dp_value *old, dp_value
   return dp_build2(b, "Add", old, dp_build2(b, "Mul", dp_build2(b, "Sub", now, old), share));
 }
 
-static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
-  const dp_shape *x = &in[X]->type.shape, *channels = &in[SCALE]->type.shape;
-  dp_dtype dtype = in[X]->type.dtype;
+static void decompose(dp_builder *b, const dp_node *node, dp_value *const *given, dp_value **out) {
+  const dp_shape *x = &given[X]->type.shape, *channels = &given[SCALE]->type.shape;
+  dp_value *in[VAR + 1];
+  dp_batch_normalization_widen(b, VAR + 1, given, in);
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = dp_batch_normalization_axes(x, axes);
   bool training = trains(node);
@@ -133,9 +149,10 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
   }
   dp_value *invstd = invstd_of(b, node, var);
   dp_value *slope = dp_batch_normalization_wide(b, dp_build2(b, "Mul", in[SCALE], invstd), x);
-  out[Y] = dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
+  dp_value *y = dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
+  out[Y] = dp_build_cast(b, y, given[X]->type.dtype);
   if (!training) return;
-  dp_value *count = dp_build_count(b, x, axes, n_axes, dtype), *share = learnt(b, node, count);
+  dp_value *count = dp_build_count(b, x, axes, n_axes, y->type.dtype), *share = learnt(b, node, count);
   if (dp_node_int(node, "unbiased", 0)) {
     dp_value *less = dp_elementwise_with(b, "Max", dp_elementwise_with(b, "Sub", count, 1), 1);
     var = dp_build2(b, "Mul", var, dp_build2(b, "Div", count, less));
@@ -144,6 +161,8 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
   if (dp_common_result(node, RUNNING_VAR)) out[RUNNING_VAR] = running(b, share, in[VAR], var);
   if (dp_common_result(node, SAVED_MEAN)) out[SAVED_MEAN] = mean;
   if (dp_common_result(node, SAVED_INVSTD)) out[SAVED_INVSTD] = invstd;
+  for (int i = RUNNING_MEAN; i < RESULTS; i++)
+    if (out[i]) out[i] = dp_build_cast(b, out[i], given[SCALE]->type.dtype);
 }
 
 // A buffer continues from the value that an earlier node of the step gave it: a module called twice updates it twice.
@@ -194,7 +213,7 @@ static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const
   if (b->status) return;
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = dp_batch_normalization_axes(x, axes);
-  dp_value *share = learnt(b, node, dp_build_count(b, x, axes, n_axes, in[X]->type.dtype));
+  dp_value *share = learnt(b, node, dp_build_count(b, x, axes, n_axes, in[SCALE]->type.dtype));
   for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++) {
     dp_value *old = in[MEAN + i - RUNNING_MEAN];
     out[i] = running(b, share, latest(b->graph, old), out[Y]->producer->outputs[3 + i - RUNNING_MEAN]);
@@ -223,6 +242,23 @@ static const dp_sample samples[] = {
      .n = 6,
      .low = -1,
      .high = 3},
+    {.inputs = "bfloat16[N,3,2,4], float32[3], float32[3], float32[3], float32[3]",
+     .n = 5,
+     .low = 0.2,
+     .high = 2,
+     .no_gradient = true},
+    {.inputs = "bfloat16[N,3,2,4], float32[3], float32[3], float32[3], float32[3]",
+     .attrs = "training_mode=1, unbiased=1",
+     .n = 5,
+     .low = 0.2,
+     .high = 2,
+     .no_gradient = true},
+    {.inputs = "float16[N,4], float32[4], float32[4], float32[4], float32[4]",
+     .attrs = "training_mode=1",
+     .n = 6,
+     .low = -1,
+     .high = 3,
+     .no_gradient = true},
     {0},
 };
 
@@ -231,15 +267,15 @@ const dp_op dp_op_BatchNormalization = {
     .domain = "",
     .n_inputs = 5,
     .n_outputs = RESULTS,
-    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'T'), DP_OPERAND("B", DP_FLOATS, 'T'),
-               DP_OPERAND("input_mean", DP_FLOATS, 'T'), DP_OPERAND("input_var", DP_FLOATS, 'T')},
-    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T'), DP_OPTIONAL("running_mean", DP_FLOATS, 'T'),
-                DP_OPTIONAL("running_var", DP_FLOATS, 'T'), DP_OPTIONAL("saved_mean", DP_FLOATS, 'T'),
-                DP_OPTIONAL("saved_invstd", DP_FLOATS, 'T')},
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'U'), DP_OPERAND("B", DP_FLOATS, 'U'),
+               DP_OPERAND("input_mean", DP_FLOATS, 'U'), DP_OPERAND("input_var", DP_FLOATS, 'U')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T'), DP_OPTIONAL("running_mean", DP_FLOATS, 'U'),
+                DP_OPTIONAL("running_var", DP_FLOATS, 'U'), DP_OPTIONAL("saved_mean", DP_FLOATS, 'U'),
+                DP_OPTIONAL("saved_invstd", DP_FLOATS, 'U')},
     .attrs = {DP_FLOAT_ATTR("epsilon", 1e-5), DP_FLOAT_ATTR("momentum", 0.9), DP_INT_ATTR("training_mode", 0),
               DP_INT_ATTR("unbiased", 0)},
     .flags = DP_OP_CHANNELS,
-    .precision = DP_PRECISION_WITHIN,
+    .precision = DP_PRECISION_FIRST,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

@@ -12,6 +12,8 @@ extern "C" {
 size_t dp_batch_normalization_axes(const dp_shape *x, int64_t axes[DP_MAX_RANK]);
 // v [C] as [1, C, 1, ...] of x's rank.
 dp_value *dp_batch_normalization_wide(dp_builder *builder, dp_value *v, const dp_shape *x);
+// in[0] is x, in[1] the scale: sets wide[i] to in[i] in the wider of their types, which simpler operators compute in.
+void dp_batch_normalization_widen(dp_builder *builder, int count, dp_value *const *in, dp_value **wide);
 // x is [N, C, ...] and operands first .. first + count - 1 are [C].
 dp_status dp_batch_normalization_check(const dp_node *node, int first, int count);
 

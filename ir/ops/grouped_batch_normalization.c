@@ -38,8 +38,8 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_batch_normalization_groups(node, &saved));
   double epsilon = dp_node_float(node, "epsilon", 1e-5);
   if (!(epsilon >= 0)) return dp_fail(EX_DATAERR, "epsilon is %g where 0 or more is expected", epsilon);
-  dp_dtype dtype = node->inputs[X]->type.dtype;
-  dp_common_set(node, Y, dtype, dp_common_shape(node, X));
+  const dp_dtype dtype = node->inputs[SCALE]->type.dtype;
+  dp_common_set(node, Y, node->inputs[X]->type.dtype, dp_common_shape(node, X));
   for (int i = SAVED_MEAN; i <= SAVED_INVSTD; i++) dp_common_set(node, i, dtype, &saved);
   for (int i = BATCH_MEAN; i < RESULTS; i++) dp_common_set(node, i, dtype, dp_common_shape(node, SCALE));
   return DP_OK;
@@ -90,6 +90,12 @@ static const dp_sample samples[] = {
      .n = 4,
      .low = -1,
      .high = 3},
+    {.inputs = "bfloat16[N,3,2,4], float32[3], float32[3]",
+     .attrs = "groups=3, axis=\"data\"",
+     .n = 7,
+     .low = 0.2,
+     .high = 2,
+     .no_gradient = true},
     {0},
 };
 
@@ -98,13 +104,13 @@ const dp_op dp_op_GroupedBatchNormalization = {
     .domain = "dp",
     .n_inputs = 3,
     .n_outputs = RESULTS,
-    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'T'), DP_OPERAND("B", DP_FLOATS, 'T')},
-    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T'), DP_OPERAND("saved_mean", DP_FLOATS, 'T'),
-                DP_OPERAND("saved_invstd", DP_FLOATS, 'T'), DP_OPTIONAL("mean", DP_FLOATS, 'T'),
-                DP_OPTIONAL("var", DP_FLOATS, 'T')},
+    .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("scale", DP_FLOATS, 'U'), DP_OPERAND("B", DP_FLOATS, 'U')},
+    .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T'), DP_OPERAND("saved_mean", DP_FLOATS, 'U'),
+                DP_OPERAND("saved_invstd", DP_FLOATS, 'U'), DP_OPTIONAL("mean", DP_FLOATS, 'U'),
+                DP_OPTIONAL("var", DP_FLOATS, 'U')},
     .attrs = {DP_BATCH_NORMALIZATION_GROUPS, DP_FLOAT_ATTR("epsilon", 1e-5), DP_INT_ATTR("unbiased", 0)},
     .flags = DP_OP_CHANNELS,
-    .precision = DP_PRECISION_WITHIN,
+    .precision = DP_PRECISION_FIRST,
     .infer = infer,
     .gradient = gradient,
     .sharding = placements,

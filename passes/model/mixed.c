@@ -102,6 +102,10 @@ static int width_of(const mixing *m, const dp_node *node, dp_value *const *in, i
       return HALF;
     case DP_PRECISION_OPERANDS:
       return widest(m, node, in, schema_of(node->op, operand)->same);
+    case DP_PRECISION_FIRST: {
+      const char same = schema_of(node->op, operand)->same;
+      return same == schema_of(node->op, 0)->same ? widest(m, node, in, same) : FULL;
+    }
     default:
       return FULL;
   }

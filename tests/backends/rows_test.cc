@@ -184,5 +184,58 @@ TEST(Channels, AreTheReferenceBitForBit) {
   EXPECT_GE(ExpectTheReference("cpu.channels.dp.Region", takes), 20);
 }
 
+// A node by itself, of which some operands have 16 bits, computed by two threads.
+std::vector<Tensor> ComputeInParts(const Row &r, const dp_kernel *kernel, const dp_kernel_spec &spec) {
+  std::vector<Tensor> out;
+  std::vector<const void *> from;
+  std::vector<void *> to;
+  for (const Tensor &x : r.in) from.push_back(x.bytes.data());
+  for (int k = 0; k < r.built.node->n_outputs; k++) out.push_back(MakeWhole(r.built.node->outputs[k]->type, r.built.n));
+  for (Tensor &y : out) {
+    std::fill(y.bytes.begin(), y.bytes.end(), 0xff);
+    to.push_back(y.bytes.data());
+  }
+  std::vector<uint64_t> scratch(kernel->scratch_bytes(&spec) / 8 + 1);
+  void *state = nullptr;
+  EXPECT_EQ(kernel->prepare(&spec, &state), DP_OK);
+  for (int part : {1, 0}) EXPECT_EQ(kernel->run(&spec, state, from.data(), to.data(), scratch.data(), part, 2), DP_OK);
+  kernel->release(state);
+  return out;
+}
+
+// They are converted channel by channel: with the reference's bits, and where there are fast kernels, by these.
+TEST(Channels, In16BitsAreTheReferenceBitForBit) {
+  std::vector<Case> cases = AllCases(false);
+  for (const Case &c : TypeCases()) cases.push_back(c);
+  int computed = 0, fast = 0;
+  for (const Case &c : cases) {
+    const Row r(c);
+    if (!dp_op_is(c.op, DP_OP_CHANNELS) || dp_type_bytes(r.in[0].dtype) != 2) continue;
+    SCOPED_TRACE(c.Name());
+    const std::vector<Tensor> expected = r.Compute();
+    std::vector<dp_kernel_operand> in, out;
+    for (const Tensor &x : r.in) in.push_back({x.dtype, true, x.local});
+    for (const Tensor &y : expected) out.push_back({y.dtype, true, y.local});
+    dp_kernel_spec spec{};
+    spec.op = c.op;
+    spec.node = r.built.node;
+    spec.n_inputs = static_cast<int>(in.size());
+    spec.n_outputs = static_cast<int>(out.size());
+    spec.inputs = in.data();
+    spec.outputs = out.data();
+    spec.threads = 2;
+    const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, (std::string("cpu.wide_channels.") + c.op->name).c_str());
+    ASSERT_TRUE(kernel && kernel->match(&spec));
+    const std::vector<Tensor> found = ComputeInParts(r, kernel, spec);
+    for (size_t k = 0; k < found.size(); k++) EXPECT_EQ(found[k].bytes, expected[k].bytes) << "result " << k;
+    computed++;
+    const std::string selected = dp_kernel_select(&dp_target_cpu, &spec, false)->name;
+    EXPECT_TRUE(selected == "cpu.wide_channels" || selected == "cpu.fast_wide_channels") << selected;
+    fast += selected == "cpu.fast_wide_channels";
+  }
+  EXPECT_GE(computed, 20);
+  EXPECT_TRUE(fast > 10 || !dp_target_cpu.isa()) << fast;
+}
+
 }  // namespace
 }  // namespace dp_test

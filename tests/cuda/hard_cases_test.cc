@@ -290,11 +290,17 @@ TEST(HardCases, BatchNormalization) {
   strange[5000] = kInfinity;
   outlier[0] = -1e5;
   const std::vector<double> all[] = {random, far, equal, strange, outlier};
-  const char *const types[] = {"float16", "float64", "bfloat16"};
+  // Of x, and of parameters and statistics.
+  const std::pair<const char *, const char *> types[] = {{"float16", "float16"},
+                                                         {"float64", "float64"},
+                                                         {"bfloat16", "float32"},
+                                                         {"bfloat16", "bfloat16"},
+                                                         {"float16", "float32"}};
   int number = 0;
   for (const auto &of : cases)
-    for (const char *type : {"float32", types[number++ % 3]}) {
-      const std::string t = type, vector = ", " + t + "[" + std::to_string(of.channels) + "]", x = t + of.x;
+    for (const auto &[type, statistics] : {std::pair("float32", "float32"), types[number++ % 5]}) {
+      const std::string t = type, u = statistics, vector = ", " + u + "[" + std::to_string(of.channels) + "]",
+                        x = t + of.x;
       const std::string training = x + vector + vector + vector + vector,
                         given = x + vector + vector + vector + ", " + x;
       const bool wide = t == "float32" || t == "float64";

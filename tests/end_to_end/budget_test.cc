@@ -206,8 +206,8 @@ TEST(Budget, ResNet50) {
   Expect({"ResNet-50",
           ResNetText().Text(),
           "batch=256 precision=bf16 optimizer=sgd(lr=0.1,momentum=0.9)",
-          {596, 2, 106, 169926945546},
-          603});
+          {490, 2, 39, 94667762442},
+          497});
 }
 TEST(Budget, Gpt2Half) {
   Expect({"GPT-2 124M in bfloat16",

@@ -82,6 +82,6 @@ std::string ImportBytes(const std::string &bytes);
 // The same for a file at `path`.
 std::string ImportFile(const std::string &path);
 
-enum { FLOAT = 1, INT32 = 6, INT64 = 7, STRING_TYPE = 8, BOOL = 9, DOUBLE = 11 };
+enum { FLOAT = 1, INT32 = 6, INT64 = 7, STRING_TYPE = 8, BOOL = 9, FLOAT16 = 10, DOUBLE = 11 };
 
 #endif

@@ -197,6 +197,27 @@ std::string Normalize(int64_t opset, const Names &results, bool training, bool o
   return m.Import();
 }
 
+TEST(OnnxTest, BatchNormalizationOfSeveralTypes) {
+  const auto import = [](int of_x, int of_scale, int of_statistics) {
+    Onnx m(15);
+    m.Input("x", of_x, {"N", "1"});
+    for (const char *name : {"scale", "bias"}) m.Input(name, of_scale, {"1"});
+    for (const char *name : {"mean", "var"}) m.Input(name, of_statistics, {"1"});
+    m.Node("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, {"y"});
+    m.Output("y");
+    return m.Import();
+  };
+  EXPECT_EQ(import(FLOAT16, FLOAT, FLOAT),
+            "input x: float16[N,1]\ninput scale: float32[1]\ninput bias: float32[1]\ninput mean: float32[1]\n"
+            "input var: float32[1]\ny: float16[N,1] = BatchNormalization(x, scale, bias, mean, var) [name=n_y]\n"
+            "output y\n");
+  EXPECT_EQ(import(FLOAT16, FLOAT16, FLOAT),
+            "input x: float16[N,1]\ninput scale: float16[1]\ninput bias: float16[1]\ninput mean: float32[1]\n"
+            "input var: float32[1]\nn_y/Cast: float32[1] = Cast(scale) {to=float32}\n"
+            "n_y/Cast.1: float32[1] = Cast(bias) {to=float32}\n"
+            "y: float16[N,1] = BatchNormalization(x, n_y/Cast, n_y/Cast.1, mean, var) [name=n_y]\noutput y\n");
+}
+
 TEST(OnnxTest, TrainingFormKeepsItsBuffers) {
   const std::string buffers =
       "parameter scale: float32[1] = tensor [1]\nparameter bias: float32[1] = tensor [1]\n"

@@ -6,6 +6,20 @@
 #ifndef T
 #include "backends/cpu/reference/batch_normalization.h"
 
+static double unbiased(double variance, double count) { return variance * count / (count > 1 ? count - 1 : 1); }
+
+static void keep(dp_dtype dtype, void *running, const void *old, int64_t c, double kept, double value) {
+  if (running) dp_of_channel_set(dtype, running, c, dp_of_channel(dtype, old, c) * kept + value * (1 - kept));
+}
+
+// Updates the running buffers after a batch of `count` elements with this mean and variance.
+static void update_running(const dp_batch_normalization *b, dp_dtype dtype, int64_t c, double mean, double variance,
+                           double count) {
+  const double kept = count > 0 ? b->momentum : 1;  // no samples: keep the buffers
+  keep(dtype, b->running_mean, b->mean, c, kept, mean);
+  keep(dtype, b->running_variance, b->variance, c, kept, variance);
+}
+
 #define T float
 #include __FILE__
 #define T double
@@ -56,25 +70,14 @@ const dp_kernel dp_kernel_reference_BatchNormalization = {
 #else
 #include "backends/cpu/reference/batch_normalization_channel.h"
 
-static double FN(unbiased)(double variance, double count) { return variance * count / (count > 1 ? count - 1 : 1); }
-
-// Updates the running buffers after a batch of `count` elements with this mean and variance.
-static void FN(update_running)(const dp_batch_normalization *b, int64_t c, double mean, double variance, double count) {
-  const T *old_mean = b->mean, *old_variance = b->variance;
-  T *running_mean = b->running_mean, *running_variance = b->running_variance;
-  double kept = count > 0 ? b->momentum : 1;  // no samples: keep the buffers
-  if (running_mean) running_mean[c] = (T)((double)old_mean[c] * kept + mean * (1 - kept));
-  if (running_variance) running_variance[c] = (T)((double)old_variance[c] * kept + variance * (1 - kept));
-}
-
 static void FN(channel)(const dp_call *call, dp_channels e, const dp_sample_groups *groups,
                         const dp_batch_normalization *b, int64_t c) {
-  const T *x = (const T *)call->in[0] + c * e.inner, *scale = call->in[1], *bias = call->in[2];
-  const T *old_mean = b->mean, *old_variance = b->variance;
-  T *y = (T *)call->out[0] + c * e.inner, *saved_mean = b->saved_mean, *saved_invstd = b->saved_invstd;
-  T *first_mean = b->first_mean, *first_variance = b->first_variance;
-  if (first_mean) first_mean[c] = 0;
-  if (first_variance) first_variance[c] = 0;
+  const dp_dtype dtype = call->spec->inputs[1].dtype;
+  const double scale = dp_of_channel(dtype, call->in[1], c), bias = dp_of_channel(dtype, call->in[2], c);
+  const T *x = (const T *)call->in[0] + c * e.inner;
+  T *y = (T *)call->out[0] + c * e.inner;
+  dp_of_channel_set(dtype, b->first_mean, c, 0);
+  dp_of_channel_set(dtype, b->first_variance, c, 0);
   for (int64_t g = groups->lo; g < groups->hi; g++) {
     int64_t first, at = (g - groups->lo) * e.channels + c;
     e.samples = dp_sample_groups_rows(groups, g, &first);
@@ -83,16 +86,16 @@ static void FN(channel)(const dp_call *call, dp_channels e, const dp_sample_grou
     if (b->training)
       FN(statistics)(&e, x + skipped, &mean, &variance);
     else
-      mean = (double)old_mean[c], variance = (double)old_variance[c];
-    const double kept_variance = b->unbiased ? FN(unbiased)(variance, count) : variance;
-    if (b->training) FN(update_running)(b, c, mean, kept_variance, count);
+      mean = dp_of_channel(dtype, b->mean, c), variance = dp_of_channel(dtype, b->variance, c);
+    const double kept_variance = b->unbiased ? unbiased(variance, count) : variance;
+    if (b->training) update_running(b, dtype, c, mean, kept_variance, count);
     const double invstd = 1 / sqrt(variance + b->epsilon);
-    if (saved_mean) saved_mean[at] = (T)mean;
-    if (saved_invstd) saved_invstd[at] = (T)invstd;
-    FN(apply)(&e, x + skipped, mean, invstd * (double)scale[c], (double)bias[c], y + skipped);
+    dp_of_channel_set(dtype, b->saved_mean, at, mean);
+    dp_of_channel_set(dtype, b->saved_invstd, at, invstd);
+    FN(apply)(&e, x + skipped, mean, invstd * scale, bias, y + skipped);
     if (!e.samples || first + groups->first) continue;  // not the first sample's group
-    if (first_mean) first_mean[c] = (T)mean;
-    if (first_variance) first_variance[c] = (T)kept_variance;
+    dp_of_channel_set(dtype, b->first_mean, c, mean);
+    dp_of_channel_set(dtype, b->first_variance, c, kept_variance);
   }
 }
 #undef T

@@ -1,9 +1,23 @@
-// BatchNormalization and its gradient, on a tensor (N, C, ...) seen as samples x channels x inner elements.
+// BatchNormalization and its gradient, on a tensor (N, C, ...) seen as samples x channels x inner elements. It has one
+// type, parameters and statistics have another, or the same.
 #ifndef DP_BACKENDS_CPU_REFERENCE_BATCH_NORMALIZATION_H
 #define DP_BACKENDS_CPU_REFERENCE_BATCH_NORMALIZATION_H
 
 #include "backends/base/batch_extents.h"
 #include "backends/cpu/reference/reference.h"
+
+// One number of a channel's, in float32 or float64.
+static inline double dp_of_channel(dp_dtype dtype, const void *numbers, int64_t at) {
+  return dtype == DP_FLOAT32 ? (double)((const float *)numbers)[at] : ((const double *)numbers)[at];
+}
+// NULL: nowhere.
+static inline void dp_of_channel_set(dp_dtype dtype, void *numbers, int64_t at, double number) {
+  if (!numbers) return;
+  if (dtype == DP_FLOAT32)
+    ((float *)numbers)[at] = (float)number;
+  else
+    ((double *)numbers)[at] = number;
+}
 
 // The inputs and outputs of one computation; NULL: not given or not wanted.
 typedef struct {

@@ -18,9 +18,9 @@ dp_status dp_batch_normalization_grad(const dp_call *call, const dp_sample_group
     if (dp_has_out(spec, i)) results[i] = call->out[i];
   for (int64_t channel = lo; channel < hi; channel++) {
     if (spec->inputs[0].dtype == DP_FLOAT32)
-      channel_float(extents, groups, channel, call->in, results);
+      channel_float(extents, groups, channel, spec->inputs[1].dtype, call->in, results);
     else
-      channel_double(extents, groups, channel, call->in, results);
+      channel_double(extents, groups, channel, spec->inputs[1].dtype, call->in, results);
   }
   return DP_OK;
 }
@@ -43,26 +43,26 @@ const dp_kernel dp_kernel_reference_dp_BatchNormalizationGrad = {
 #else
 #include "backends/cpu/reference/batch_normalization_channel.h"
 
-static void FN(channel)(dp_channels e, const dp_sample_groups *groups, int64_t c, const void *const *in,
+static void FN(channel)(dp_channels e, const dp_sample_groups *groups, int64_t c, dp_dtype dtype, const void *const *in,
                         void *const results[3]) {
-  const T *x = (const T *)in[0] + c * e.inner, *scale = in[1], *saved_mean = in[2], *saved_invstd = in[3];
-  const T *dy = (const T *)in[4] + c * e.inner;
-  T *dx = results[0], *dscale = results[1], *dbias = results[2];
+  const T *x = (const T *)in[0] + c * e.inner, *dy = (const T *)in[4] + c * e.inner;
+  const double scale = dp_of_channel(dtype, in[1], c);
+  T *dx = results[0];
   double all = 0, all_products = 0;
   for (int64_t g = groups->lo; g < groups->hi; g++) {
     int64_t first, at = (g - groups->lo) * e.channels + c;
     e.samples = dp_sample_groups_rows(groups, g, &first);
     const int64_t skipped = first * e.channels * e.inner;
-    double mean = (double)saved_mean[at], invstd = (double)saved_invstd[at], sum, products;
+    double mean = dp_of_channel(dtype, in[2], at), invstd = dp_of_channel(dtype, in[3], at), sum, products;
     FN(gradient_sums)(&e, x + skipped, dy + skipped, mean, invstd, &sum, &products);
     all += sum;
     all_products += products;
     if (!dx) continue;
     FN(gradient_apply)
-    (&e, x + skipped, dy + skipped, mean, invstd, (double)scale[c], sum, products, dx + c * e.inner + skipped);
+    (&e, x + skipped, dy + skipped, mean, invstd, scale, sum, products, dx + c * e.inner + skipped);
   }
-  if (dscale) dscale[c] = (T)all_products;
-  if (dbias) dbias[c] = (T)all;
+  dp_of_channel_set(dtype, results[1], c, all_products);
+  dp_of_channel_set(dtype, results[2], c, all);
 }
 #undef T
 #endif

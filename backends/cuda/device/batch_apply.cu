@@ -27,13 +27,14 @@ DP_DEVICE void LOCAL(keep)(const dp_batch_arguments *a, dp_i64 c, double mean, d
   const double count = (double)(a->samples * a->inner), kept = count > 0 ? a->momentum : 1;  // no samples: as they were
   const double kept_variance = a->unbiased ? variance * count / (count > 1 ? count - 1 : 1) : variance;
   if (a->running_mean && a->training)
-    ((T *)a->running_mean)[c] = PUT((double)GET(((const T *)a->mean)[c]) * kept + mean * (1 - kept));
+    ((U *)a->running_mean)[c] = PUT_U((double)GET_U(((const U *)a->mean)[c]) * kept + mean * (1 - kept));
   if (a->running_variance && a->training)
-    ((T *)a->running_variance)[c] = PUT((double)GET(((const T *)a->variance)[c]) * kept + kept_variance * (1 - kept));
-  if (a->saved_mean) ((T *)a->saved_mean)[c] = PUT(mean);
-  if (a->saved_invstd) ((T *)a->saved_invstd)[c] = PUT(invstd);
-  if (a->first_mean) ((T *)a->first_mean)[c] = PUT(mean);
-  if (a->first_variance) ((T *)a->first_variance)[c] = PUT(kept_variance);
+    ((U *)a->running_variance)[c] =
+        PUT_U((double)GET_U(((const U *)a->variance)[c]) * kept + kept_variance * (1 - kept));
+  if (a->saved_mean) ((U *)a->saved_mean)[c] = PUT_U(mean);
+  if (a->saved_invstd) ((U *)a->saved_invstd)[c] = PUT_U(invstd);
+  if (a->first_mean) ((U *)a->first_mean)[c] = PUT_U(mean);
+  if (a->first_variance) ((U *)a->first_variance)[c] = PUT_U(kept_variance);
 }
 
 DP_BLOCK_KERNEL(dp_batch_arguments) {
@@ -44,11 +45,11 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   if (a.training) {
     of = LOCAL(join)(&a, c, shared);
   } else {
-    of.mean = (double)GET(((const T *)a.mean)[c]);
-    of.variance = (double)GET(((const T *)a.variance)[c]);
+    of.mean = (double)GET_U(((const U *)a.mean)[c]);
+    of.variance = (double)GET_U(((const U *)a.variance)[c]);
   }
   const double mean = of.mean, invstd = 1 / sqrt(of.variance + a.epsilon);
-  const double factor = invstd * (double)GET(((const T *)a.scale)[c]), shift = (double)GET(((const T *)a.bias)[c]);
+  const double factor = invstd * (double)GET_U(((const U *)a.scale)[c]), shift = (double)GET_U(((const U *)a.bias)[c]);
   if (dp_thread() == 0 && s.share == 0) LOCAL(keep)(&a, c, mean, of.variance, invstd);
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   LOCAL(vector) *y = (LOCAL(vector) *)a.y;

@@ -6,7 +6,7 @@ DP_DEVICE void LOCAL(keep)(const dp_batch_arguments *a, dp_i64 c, int which, dou
   void *result = which ? a->dscale : a->dbias;
   double *total = a->totals + 2 * c + which;
   *total = a->first_group ? sum : *total + sum;
-  if (a->last_group && result) ((T *)result)[c] = PUT(*total);
+  if (a->last_group && result) ((U *)result)[c] = PUT_U(*total);
 }
 
 DP_BLOCK_KERNEL(dp_batch_arguments) {
@@ -26,8 +26,9 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
     LOCAL(keep)(&a, c, 1, products);
   }
   if (!a.dx) return;
-  const double mean = (double)GET(((const T *)a.given_mean)[c]), invstd = (double)GET(((const T *)a.given_invstd)[c]);
-  const double factor = (double)GET(((const T *)a.scale)[c]) * invstd, count = (double)(a.samples * a.inner);
+  const double mean = (double)GET_U(((const U *)a.given_mean)[c]),
+               invstd = (double)GET_U(((const U *)a.given_invstd)[c]);
+  const double factor = (double)GET_U(((const U *)a.scale)[c]) * invstd, count = (double)(a.samples * a.inner);
   const double shift = sum / count, slope = products / count * invstd;
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x, *dy = (const LOCAL(vector) *)a.dy;
   LOCAL(vector) *dx = (LOCAL(vector) *)a.dx;

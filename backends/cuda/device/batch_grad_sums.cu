@@ -4,8 +4,8 @@
 DP_BLOCK_KERNEL(dp_batch_arguments) {
   DP_SHARED double shared[DP_BLOCK_SHARED];
   const dp_batch_share s = dp_batch_share_of(&a, a.splits);
-  const double mean = (double)GET(((const T *)a.given_mean)[s.channel]);
-  const double invstd = (double)GET(((const T *)a.given_invstd)[s.channel]);
+  const double mean = (double)GET_U(((const U *)a.given_mean)[s.channel]);
+  const double invstd = (double)GET_U(((const U *)a.given_invstd)[s.channel]);
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x, *dy = (const LOCAL(vector) *)a.dy;
   double sum = 0, products = 0;
   dp_batch_walk walk = dp_batch_walk_of(&a, &s);

@@ -2,8 +2,9 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_NORMALIZATION_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_NORMALIZATION_H
 
-// x, y, dy, dx (samples, channels, inner), at the group's first sample. Statistics are of each channel. Block b works
-// on channel b / blocks, share b % blocks, where `blocks` is `splits` for the sums and `parts` for what uses them.
+// x, y, dy, dx (samples, channels, inner), at the group's first sample. They have one type, parameters and statistics
+// have another, or the same; these are of each channel. Block b works on channel b / blocks, share b % blocks, where
+// `blocks` is `splits` for the sums and `parts` for what uses them.
 typedef struct {
   long long samples, channels, inner, splits, parts;
   double *partial;  // scratch (channels, splits): count, mean, centred squares; or sums of dy and of dy * z

@@ -1,8 +1,9 @@
 // The elements of a channel that a block works on, VECTOR neighbours at a time, and what the blocks of a channel join.
 //
-// Everything is computed in float64, whatever T is: sums of a million elements need it, and so does x - mean where the
-// mean is large. A GPU for training converts 16 elements a clock and multiprocessor, and adds more; that is less time
-// than memory takes for them.
+// x, y and their gradients are of type T, all else of U; GET_U and PUT_U are to U what GET and PUT are to T. Everything
+// is computed in float64, whatever these are: sums of a million elements need it, and so does x - mean where the mean
+// is large. A GPU for training converts 16 elements a clock and multiprocessor, and adds more; that is less time than
+// memory takes for them.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_SHARE_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_SHARE_H
 

@@ -41,9 +41,10 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 
 static dp_status add_functions(const dp_kernel_spec *spec, int vector, const char *sums, const char *apply,
                                functions *made) {
-  char name[64], defines[256];
+  char name[64], defines[512];
   snprintf(name, sizeof name, "%s_sums", spec->op->name);
-  snprintf(defines, sizeof defines, "%s#define VECTOR %d\n", dp_cuda_type_of(spec->inputs[0].dtype)->defines, vector);
+  snprintf(defines, sizeof defines, "%s%s#define VECTOR %d\n", dp_cuda_type_of(spec->inputs[0].dtype)->defines,
+           dp_cuda_type_of(spec->inputs[1].dtype)->second, vector);
   DP_TRY(dp_cuda_function_add(name, defines, sums, &made->sums));
   return dp_cuda_function_add(spec->op->name, defines, apply, &made->apply);
 }
@@ -62,7 +63,7 @@ static dp_status prepare_for(const dp_kernel_spec *spec, const char *sums, const
   DP_TRY(add_functions(spec, vector, sums, apply, &s.vectors));
   s.elements = s.vectors;
   if (vector > 1) DP_TRY(add_functions(spec, 1, sums, apply, &s.elements));
-  DP_TRY(dp_cuda_fill_add(spec->inputs[0].dtype, &s.fill));
+  DP_TRY(dp_cuda_fill_add(spec->inputs[1].dtype, &s.fill));
   batch_state *made = malloc(sizeof *made);
   if (!made) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
   *made = s;
@@ -102,8 +103,9 @@ static dp_status launch(const dp_cuda_function *function, dp_queue *queue, int64
   return dp_cuda_launch(queue, function, a->channels * blocks, threads, a, sizeof *a);
 }
 
-static void *at(const void *tensor, int64_t elements, const dp_kernel_spec *spec) {
-  return tensor ? (char *)(uintptr_t)tensor + elements * (int64_t)dp_type_bytes(spec->inputs[0].dtype) : NULL;
+// operand: one that has the tensor's type.
+static void *at(const void *tensor, int64_t elements, const dp_kernel_spec *spec, int operand) {
+  return tensor ? (char *)(uintptr_t)tensor + elements * (int64_t)dp_type_bytes(spec->inputs[operand].dtype) : NULL;
 }
 
 static void *result(const dp_kernel_spec *spec, void *const *out, int i) { return dp_has_out(spec, i) ? out[i] : NULL; }
@@ -163,12 +165,12 @@ static dp_status enqueue_grouped(const dp_kernel_spec *spec, void *state, dp_que
     dp_batch_arguments a = arguments_of(spec, dp_sample_groups_rows(&groups, g, &first), scratch);
     const int64_t skipped = first * e.channels * e.inner, row = (g - groups.lo) * e.channels;
     a.training = 1;
-    a.x = at(in[0], skipped, spec);
+    a.x = at(in[0], skipped, spec, 0);
     a.scale = in[1];
     a.bias = in[2];
-    a.y = at(out[0], skipped, spec);
-    a.saved_mean = at(out[1], row, spec);
-    a.saved_invstd = at(out[2], row, spec);
+    a.y = at(out[0], skipped, spec, 0);
+    a.saved_mean = at(out[1], row, spec, 1);
+    a.saved_invstd = at(out[2], row, spec, 1);
     if (a.samples && first + groups.first == 0) {
       a.first_mean = result(spec, out, 3);
       a.first_variance = result(spec, out, 4);
@@ -205,12 +207,12 @@ static dp_status differentiate(const dp_kernel_spec *spec, const batch_state *s,
     int64_t first;
     dp_batch_arguments a = arguments_of(spec, dp_sample_groups_rows(groups, g, &first), scratch);
     const int64_t skipped = first * e.channels * e.inner, row = (g - groups->lo) * e.channels;
-    a.x = at(in[0], skipped, spec);
+    a.x = at(in[0], skipped, spec, 0);
     a.scale = in[1];
-    a.given_mean = at(in[2], row, spec);
-    a.given_invstd = at(in[3], row, spec);
-    a.dy = at(in[4], skipped, spec);
-    a.dx = at(result(spec, out, 0), skipped, spec);
+    a.given_mean = at(in[2], row, spec, 1);
+    a.given_invstd = at(in[3], row, spec, 1);
+    a.dy = at(in[4], skipped, spec, 0);
+    a.dx = at(result(spec, out, 0), skipped, spec, 0);
     a.dscale = result(spec, out, 1);
     a.dbias = result(spec, out, 2);
     a.first_group = g == groups->lo;

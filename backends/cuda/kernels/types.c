@@ -1,17 +1,21 @@
 // Element types as functions for GPUs spell them. See types.h.
 #include "backends/cuda/kernels/types.h"
 
-#define PLAIN(STORED, COMPUTED, WRAPPED)                                                              \
-  {                                                                                                   \
-    STORED, COMPUTED, WRAPPED,                                                                        \
-        "#define T " STORED "\n#define W " COMPUTED "\n#define GET(x) (x)\n#define PUT(x) ((T)(x))\n" \
+#define PLAIN(STORED, COMPUTED, WRAPPED)                                                               \
+  {                                                                                                    \
+    STORED, COMPUTED, WRAPPED,                                                                         \
+        "#define T " STORED "\n#define W " COMPUTED "\n#define GET(x) (x)\n#define PUT(x) ((T)(x))\n", \
+        "#define U " STORED "\n#define GET_U(x) (x)\n#define PUT_U(x) ((U)(x))\n"                      \
   }
 #define HALF(STORED)                                                    \
   {                                                                     \
     STORED, "float", "float",                                           \
         "#define T " STORED "\n#define W float\n#define GET(x) " STORED \
         "_get(x)\n"                                                     \
-        "#define PUT(x) " STORED "_put((float)(x))\n"                   \
+        "#define PUT(x) " STORED "_put((float)(x))\n",                  \
+        "#define U " STORED "\n#define GET_U(x) " STORED                \
+        "_get(x)\n"                                                     \
+        "#define PUT_U(x) " STORED "_put((float)(x))\n"                 \
   }
 
 static const dp_cuda_type types[DP_MAX_TYPE + 1] = {

@@ -17,6 +17,7 @@ typedef struct {
   const char *computed;  // in registers: small integers and floats are computed in wider ones
   const char *wrapped;   // the unsigned type of the same size, in which integers wrap
   const char *defines;   // of T, W, GET and PUT (backends/cuda/device/prelude.h)
+  const char *second;    // of U, GET_U and PUT_U, the same for another type in one function
 } dp_cuda_type;
 
 // Types that are only moved are integers of their size.

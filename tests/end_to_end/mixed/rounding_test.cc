@@ -18,6 +18,11 @@ void PrintTo(const Case &c, std::ostream *out) { *out << c.name; }
 
 const char kGemm[] = "y = Gemm(x, w, b)", kSum[] = "p = MatMul(x, w)\n y = Add(p, b)";
 
+// Scale and bias are b.
+const char kNorm[] =
+    "buffer zero: float32[1] = zeros\n buffer one: float32[1] = ones\n p = MatMul(x, w)\n"
+    " y = BatchNormalization(p, b, b, zero, one) {epsilon=0.0}";
+
 const Case kCases[] = {
     {"nothing_in_float32", kGemm, "", 256, 1, 1, 0, 257},
     {"operands", kGemm, "precision=bf16", kNearOne, 0, 1, 0, 1},
@@ -31,6 +36,10 @@ const Case kCases[] = {
      0.5, 0x1p-5 + 0x1p-9, 1, 0, 0.5 + 0x1p-5},
     {"a_kept_node", "y = Gemm(x, w, b)", "precision=bf16 keep-fp32=y", 256, 1, 1, 0, 257},
     {"what_follows_a_kept_node", "p = MatMul(x, w)\n y = Relu(p)", "precision=bf16 keep-fp32=p", 256, 1, 1, 0, 257},
+    {"statistics_and_their_result_in_float32", kNorm, "", 256, 1, 1, kNearOne, 257 * kNearOne + kNearOne},
+    {"parameters_of_batch_normalization_in_float32", kNorm, "precision=bf16", 256, 0, 1, kNearOne, 258},
+    {"the_operand_of_batch_normalization", kNorm, "precision=bf16", 256, 1, 1, kNearOne, 258},
+    {"a_kept_batch_normalization", kNorm, "precision=bf16 keep-fp32=y", 256, 0, 1, kNearOne, 257 + kNearOne},
     {"float16_has_more_digits", kGemm, "precision=fp16", 256, 1, 1, kNearOne, 258},
     {"float16_rounds", kGemm, "precision=fp16", 2048, 1, 1, 0, 2048},
 };

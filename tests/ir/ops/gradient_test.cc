@@ -110,6 +110,64 @@ TEST_P(Gradient, EqualsDifferences) {
   if (floats > 1) Check(c, -1);
 }
 
+// ---- operands of two types ------------------------------------------------------------------------------------------
+
+// The gradients of the case's operands, by those of its results, which like its operands are drawn for `drawn`.
+void FindGradients(const Case &c, const Case &drawn, std::vector<Tensor> *gradients) {
+  Built built(c), as(drawn);
+  ASSERT_EQ(built.error, "");
+  std::map<std::string, Tensor> bindings;
+  const auto bind = [&](const std::string &name, dp_type type, const Tensor &numbers) {
+    Tensor &tensor = bindings[name] = MakeWhole(type, built.n);
+    for (int64_t k = 0; k < tensor.Count(); k++) tensor.Set(k, numbers.Get(k));
+  };
+  for (size_t i = 0; i < built.operands.size(); i++)
+    bind(built.operands[i]->name, built.operands[i]->type, DrawOperand(drawn, int(i), as.operands[i]->type, built.n));
+  std::vector<dp_value *> dy(size_t(built.node->n_outputs)), dx(size_t(built.node->n_inputs) + 1);
+  const dp_type type = built.node->outputs[0]->type;
+  dy[0] = dp_graph_add_value(built.graph, DP_VALUE_INPUT, "dy", type);
+  bind("dy", type, DrawNumbers(drawn, "dy", as.node->outputs[0]->type, built.n));
+  dp_builder builder{built.graph, DP_OK, "gradient"};
+  c.op->gradient(&builder, built.node, dy.data(), dx.data());
+  ASSERT_EQ(std::string(dp_status_message(builder.status)), "");
+  std::vector<Tensor> values;
+  ASSERT_EQ(RunGraph(dp_target_cpu, built.graph, built.n, bindings, &values), "");
+  for (int i = 0; i < built.node->n_inputs; i++) {
+    const dp_value *g = dx[size_t(i)];
+    gradients->push_back(g ? values[size_t(g->id)] : Tensor());
+    EXPECT_EQ(g ? g->type.dtype : DP_NO_TYPE, g ? built.operands[size_t(i)]->type.dtype : DP_NO_TYPE)
+        << "operand " << i;
+  }
+}
+
+// Where the first operand has 16 bits and others are float32, gradients are those of the same numbers in float32,
+// rounded.
+TEST(GradientOfTwoTypes, IsThatOfFloat32) {
+  int compared = 0;
+  for (const Case &c : AllCases(false)) {
+    Built built(c);
+    if (c.op->precision != DP_PRECISION_FIRST || !c.op->gradient || dp_type_bytes(built.operands[0]->type.dtype) != 2)
+      continue;
+    SCOPED_TRACE(c.Name());
+    Case wide = c;
+    wide.from = built.operands[0]->type.dtype;
+    wide.to = DP_FLOAT32;
+    std::vector<Tensor> expected, found;
+    FindGradients(wide, c, &expected);
+    FindGradients(c, c, &found);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); i++) {
+      ASSERT_EQ(found[i].Count(), expected[i].Count());
+      for (int64_t k = 0; k < found[i].Count(); k++) {
+        const double bound = i ? 1e-5 : 4e-3;
+        EXPECT_NEAR(found[i].Get(k), expected[i].Get(k), bound * (0.01 + std::fabs(expected[i].Get(k))));
+      }
+    }
+    compared++;
+  }
+  EXPECT_GE(compared, 4);
+}
+
 // ---- operators that others replace ----------------------------------------------------------------------------------
 
 // Appends the gradient nodes of the whole graph, from last to first. Returns the gradients by value id.

@@ -242,6 +242,9 @@ OPS = {
 }
 
 
+# Result 0 has operand 0's type, the others that of parameters and statistics.
+NORMS = ("BatchNormalization", "dp.BatchNormalizationGrad", "dp.GroupedBatchNormalization",
+         "dp.GroupedBatchNormalizationGrad")
 DRAWN = ("Dropout", "Bernoulli", "RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike")
 
 
@@ -270,12 +273,12 @@ def main():
         with np.errstate(over="ignore"):
             results = OPS[op](a, *operands)
         print("=", heading)
-        for result in results if isinstance(results, list) else [results]:
+        for k, result in enumerate(results if isinstance(results, list) else [results]):
             array = result.detach().numpy() if isinstance(result, torch.Tensor) else np.asarray(result)
             names = [name for name, dtype in ML_TYPES.items() if dtype == array.dtype] or [str(array.dtype)]
             dtype = names[0]
             if dtype == "float64" and not has_float64:
-                dtype = half or "float32"
+                dtype = operand_types[k > 0] if op in NORMS else half or "float32"
             is_float = array.dtype == np.float64 or "float" in dtype
             texts = [f"{float(v):.16g}" if is_float else str(int(v)) for v in array.reshape(-1)]
             print(dtype, *array.shape, ":", *texts)

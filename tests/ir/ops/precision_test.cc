@@ -15,8 +15,10 @@ std::string NameOf(const dp_op &op) { return (*op.domain ? std::string(op.domain
 
 // The operators that the table's row lists.
 std::map<std::string, dp_op_precision> ReadTable() {
-  const std::map<std::string, dp_op_precision> rows = {
-      {"16 bits", DP_PRECISION_HALF}, {"float32", DP_PRECISION_FULL}, {"float32 within", DP_PRECISION_WITHIN}};
+  const std::map<std::string, dp_op_precision> rows = {{"16 bits", DP_PRECISION_HALF},
+                                                       {"float32", DP_PRECISION_FULL},
+                                                       {"float32 within", DP_PRECISION_WITHIN},
+                                                       {"the type of X", DP_PRECISION_FIRST}};
   std::map<std::string, dp_op_precision> found;
   std::ifstream file("docs/precision.md");
   for (std::string line; std::getline(file, line);) {

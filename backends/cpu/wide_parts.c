@@ -1,8 +1,9 @@
-// An operator on rows, in types that its kernels do not compute in, as a region of one node: chunks are converted to
-// wider types, computed and rounded in the cache. The bits are those of cpu.wide, which converts whole operands, or, in
-// cpu.fast_wide_rows, those of the fast kernel on converted ones.
+// An operator on rows or channels, in types that its kernels do not compute in, as a region of one node: chunks are
+// converted to wider types, computed and rounded in the cache. The bits are those of cpu.wide, which converts whole
+// operands, or, in cpu.fast_wide_rows and cpu.fast_wide_channels, those of the fast kernel on converted ones.
 #include <stdlib.h>
 
+#include "backends/cpu/channels.h"
 #include "backends/cpu/rows.h"
 #include "backends/cpu/widened.h"
 
@@ -53,31 +54,24 @@ static bool match_with(const dp_kernel_spec *spec, bool (*match)(const dp_kernel
   return dp_member_kernel_of_rows(&member, false, &wide) && wide.spec.op && match(&region.spec);
 }
 
-static bool match(const dp_kernel_spec *spec) { return match_with(spec, dp_kernel_rows_Region.match); }
-static bool match_fast(const dp_kernel_spec *spec) { return match_with(spec, dp_kernel_fast_rows_Region.match); }
-
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  one region;
-  make(spec, &region);
-  return dp_kernel_rows_Region.scratch_bytes(&region.spec);
-}
-
 typedef struct {
   one region;
-  void *rows;
+  const dp_kernel *kernel;
+  void *state;
 } state_of_one;
 
 static void release(void *state) {
   state_of_one *s = state;
-  if (s) dp_kernel_rows_Region.release(s->rows);
+  if (s) s->kernel->release(s->state);
   free(s);
 }
 
-static dp_status prepare_with(const dp_kernel_spec *spec, const dp_kernel *rows, void **state) {
+static dp_status prepare_with(const dp_kernel_spec *spec, const dp_kernel *kernel, void **state) {
   state_of_one *s = calloc(1, sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
   make(spec, &s->region);
-  dp_status status = rows->prepare(&s->region.spec, &s->rows);
+  s->kernel = kernel;
+  dp_status status = kernel->prepare(&s->region.spec, &s->state);
   if (status)
     free(s);
   else
@@ -85,38 +79,57 @@ static dp_status prepare_with(const dp_kernel_spec *spec, const dp_kernel *rows,
   return status;
 }
 
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  return prepare_with(spec, &dp_kernel_rows_Region, state);
-}
-static dp_status prepare_fast(const dp_kernel_spec *spec, void **state) {
-  return prepare_with(spec, &dp_kernel_fast_rows_Region, state);
-}
-
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)spec;
   const state_of_one *s = state;
-  return dp_kernel_rows_Region.run(&s->region.spec, s->rows, in, out, scratch, part, parts);
+  return s->kernel->run(&s->region.spec, s->state, in, out, scratch, part, parts);
 }
 
+// The functions of a kernel that computes the region by another.
+#define BY(NAME, KERNEL)                                                                          \
+  static bool match_##NAME(const dp_kernel_spec *spec) { return match_with(spec, KERNEL.match); } \
+  static uint64_t scratch_bytes_##NAME(const dp_kernel_spec *spec) {                              \
+    one region;                                                                                   \
+    make(spec, &region);                                                                          \
+    return KERNEL.scratch_bytes(&region.spec);                                                    \
+  }                                                                                               \
+  static dp_status prepare_##NAME(const dp_kernel_spec *spec, void **state) {                     \
+    return prepare_with(spec, &KERNEL, state);                                                    \
+  }
+
+BY(rows, dp_kernel_rows_Region)
+BY(fast_rows, dp_kernel_fast_rows_Region)
+BY(channels, dp_kernel_channels_Region)
+BY(fast_channels, dp_kernel_fast_channels_Region)
+
 // Not reference kernels: those convert whole operands, and this is compared with them.
-#define WIDE_ROWS                                                                                         \
-  .types = DP_ANY_TYPE, .library = true, .parts = true, .in_place = true, .scratch_bytes = scratch_bytes, \
-  .release = release, .run = run
+#define WIDE_PARTS(NAME)                                                                         \
+  .types = DP_ANY_TYPE, .library = true, .parts = true, .in_place = true, .match = match_##NAME, \
+  .scratch_bytes = scratch_bytes_##NAME, .prepare = prepare_##NAME, .release = release, .run = run
 
 const dp_kernel dp_kernel_wide_rows = {
     .name = "cpu.wide_rows",
     .priority = 1,
-    WIDE_ROWS,
-    .match = match,
-    .prepare = prepare,
+    WIDE_PARTS(rows),
 };
 
 const dp_kernel dp_kernel_fast_wide_rows = {
     .name = "cpu.fast_wide_rows",
     .priority = 5,
-    WIDE_ROWS,
     .isa = true,
-    .match = match_fast,
-    .prepare = prepare_fast,
+    WIDE_PARTS(fast_rows),
+};
+
+const dp_kernel dp_kernel_wide_channels = {
+    .name = "cpu.wide_channels",
+    .priority = 1,
+    WIDE_PARTS(channels),
+};
+
+const dp_kernel dp_kernel_fast_wide_channels = {
+    .name = "cpu.fast_wide_channels",
+    .priority = 5,
+    .isa = true,
+    WIDE_PARTS(fast_channels),
 };
