@@ -31,7 +31,7 @@ def run(command, environment=None):
         out.seek(0)
         text = out.read().decode(errors="replace")
         if child.returncode:
-            raise Failed("%s\n%s" % (" ".join(command), text))
+            raise Failed("%s ended with %d\n%s" % (" ".join(command), child.returncode, text))
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text
 
 
