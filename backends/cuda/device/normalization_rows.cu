@@ -1,6 +1,6 @@
-// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH elements a
-// thread. Elements are computed with relative to the row's first one, so that W is exact enough for their mean. Rows for
-// which W has no room are computed in double, from memory.
+// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH elements
+// a thread. Elements are computed with relative to the row's first one, so that W is exact enough for their mean. Rows
+// for which W has no room are computed in double, from memory.
 #include "backends/cuda/device/block.h"
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/vectors.h"
