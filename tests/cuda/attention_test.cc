@@ -216,7 +216,8 @@ TEST(Attention, GoesPartByPart) {
     const Made made = Make(a);
     CheckOne(kGradient, made.gradient, a.Rounding(), 0);
     const std::string choices = dp_cuda_choices();
-    EXPECT_TRUE(choices.find(" parts") != std::string::npos || choices.find("to be wrong") != std::string::npos) << choices;
+    EXPECT_TRUE(choices.find(" parts") != std::string::npos || choices.find("to be wrong") != std::string::npos)
+        << choices;
   }
 }
 

@@ -1,7 +1,7 @@
-// Where cuDNN is installed: its heuristics plan the convolutions, the pooling and the attention of usual networks for
-// GPUs that need not be there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the
-// graphs are what cuDNN takes, and that there is an engine of full precision, the same bits in every run, within the
-// scratch that kernels declare.
+// Where cuDNN is installed: its heuristics plan the convolutions and the attention of usual networks for GPUs that need
+// not be there, since cuDNN also plans for a device that is described to it (since 9.8). Shows that the graphs are what
+// cuDNN takes, and that there is an engine of full precision, the same bits in every run, within the scratch that
+// kernels declare.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,6 @@
 #include "backends/cuda/cudnn/attention_graph.h"
 #include "backends/cuda/cudnn/convolution.h"
 #include "backends/cuda/cudnn/descriptor.h"
-#include "backends/cuda/cudnn/pooling.h"
 
 namespace dp_test {
 namespace {
@@ -151,53 +150,6 @@ TEST_F(CudnnOfTheToolkit, PlansConvolutionsForADeviceThatIsNotThere) {
         EXPECT_LE(uint64_t(plan.workspace_bytes), spec.workspace) << layer.name;
         dp_cudnn_plan_release(&plan);
       }
-}
-
-// ---- pooling --------------------------------------------------------------------------------------------------------
-
-struct Window {
-  const char *name;
-  int spatial;
-  int64_t channels, extent, window, stride, pre, post;
-};
-
-const Window kWindows[] = {
-    {"of an MNIST CNN", 2, 64, 28, 2, 2, 0, 0},  {"of ResNet-50", 2, 64, 112, 3, 2, 1, 0},
-    {"pads at both ends", 2, 8, 17, 3, 2, 1, 1}, {"windows apart", 2, 8, 16, 2, 3, 0, 0},
-    {"three dims", 3, 8, 8, 2, 2, 0, 0},         {"one element", 2, 1, 1, 1, 1, 0, 0},
-};
-
-TEST_F(CudnnOfTheToolkit, PlansPooling) {
-  for (dp_dtype dtype : {DP_FLOAT32, DP_FLOAT64, DP_FLOAT16, DP_BFLOAT16})
-    for (dp_cudnn_pool_kind kind : {DP_CUDNN_MAXIMUM, DP_CUDNN_MEAN})
-      for (const Window &of : kWindows)
-        for (bool counts : {false, true}) {
-          if (!IsSampled()) continue;
-          dp_cudnn_pool pool{};
-          pool.kind = kind;
-          pool.dtype = dtype;
-          pool.counts = counts;
-          pool.spatial = of.spatial;
-          pool.x[0] = pool.y[0] = 4;
-          pool.x[1] = pool.y[1] = of.channels;
-          for (int d = 0; d < of.spatial; d++) {
-            pool.x[2 + d] = of.extent;
-            pool.y[2 + d] = (of.extent + of.pre + of.post - of.window) / of.stride + 1;
-            pool.window[d] = of.window;
-            pool.stride[d] = of.stride;
-            pool.pre[d] = of.pre;
-            pool.post[d] = of.post;
-          }
-          dp_cudnn_plan plan{};
-          bool found = false;
-          dp_status status = dp_cudnn_pool_plan(calls, nullptr, device, &pool, &plan, &found);
-          EXPECT_EQ(std::string(dp_status_message(status)), "") << of.name;
-          dp_status_free(status);
-          EXPECT_TRUE(found) << of.name << ", kind " << kind << ", type " << dtype;
-          if (!found) continue;
-          EXPECT_EQ(plan.workspace_bytes, 0);
-          dp_cudnn_plan_release(&plan);
-        }
 }
 
 // ---- attention ------------------------------------------------------------------------------------------------------

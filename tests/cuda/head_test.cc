@@ -78,8 +78,7 @@ TEST_F(CudaHead, NamesTheLabelThatIsRefused) {
     for (size_t i = 0; i < in.size(); i++)
       if (int(head.value_at[i]) == head.labels) in[i].Set(2345, double(head.classes));
     for (const dp_kernel *kernel : KernelsOf(head)) {
-      const std::string error =
-          RunKernel(kernel, head.spec, in, head.Tensors(head.n_inputs, head.n_outputs), -1).error;
+      const std::string error = RunKernel(kernel, head.spec, in, head.Tensors(head.n_inputs, head.n_outputs), -1).error;
       EXPECT_NE(error.find("at index 2345 of the batch"), std::string::npos) << kernel->name << ": " << error;
     }
   }

@@ -36,6 +36,17 @@ TEST(Windows, RandomConvolutions) {
   }
 }
 
+// The first result alone, as of maxima whose indices nobody asks for.
+void CheckAlone(Ready ready, bool exact) {
+  ASSERT_EQ(ready.built->error, "");
+  ready.built->node->n_outputs = 1;
+  ready.out.resize(1);
+  const Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
+  const Outcome found = RunCuda("", ready.built->node, ready.in, ready.out);
+  ASSERT_EQ(expected.error + found.error, "");
+  ExpectSame(expected.results[0], found.results[0], exact);
+}
+
 // Pads, dilations, windows that ceil_mode lets reach beyond the padding, maxima that are equal, no samples.
 TEST(Windows, RandomPooling) {
   Random random(2);
@@ -59,7 +70,8 @@ TEST(Windows, RandomPooling) {
       y += "," + std::to_string(windows);
     }
     const int64_t n = i % 8 == 7 ? 0 : random.Int(1, 3);
-    const std::string type = i % 3 ? "float32" : "float64", of_x = Shape("N", x);
+    const char *const types[] = {"float32", "float64", "float32", "float16", "bfloat16"};
+    const std::string type = types[i % 5], of_x = Shape("N", x);
     const std::string of_y = "[N," + std::to_string(x[0]) + y + "]";
     const std::string attrs = "kernel_shape=" + List(kernel) + ", strides=" + List(strides) +
                               ", dilations=" + List(dilations) + ", pads=" + List(pads) +
@@ -67,6 +79,7 @@ TEST(Windows, RandomPooling) {
     const std::string counted = attrs + ", count_include_pad=" + std::to_string(random.Int(0, 1));
     Check({"MaxPool", "", type + of_x, attrs + ", storage_order=" + std::to_string(random.Int(0, 1)), n, 0},
           "cuda.device.MaxPool");
+    CheckAlone(Draw({"MaxPool", "", type + of_x, attrs, n, 0}), true);
     Check({"MaxPool", "", (i % 2 ? "int8" : "uint8") + of_x, attrs, n, 0}, "cuda.device.MaxPool");
     Check({"MaxPoolGrad", "dp", type + of_x + ", " + type + of_y, attrs, n, 0}, "cuda.device.dp.MaxPoolGrad");
     Check({"AveragePool", "", type + of_x, counted, n, 0}, "cuda.device.AveragePool");
@@ -104,8 +117,32 @@ TEST(Windows, NaNAndTies) {
   }
 }
 
+// Windows of NaN, of infinities, and of -infinity alone, in maxima and in means.
+TEST(Windows, NumbersThatAreNone) {
+  for (const char *op : {"MaxPool", "AveragePool"})
+    for (const char *type : {"float32", "float64", "float16", "bfloat16"}) {
+      SCOPED_TRACE(op + std::string(" ") + type);
+      Ready ready = Draw({op, "", type + std::string("[N,1,4,6]"), "kernel_shape=[2,2], strides=[2,2]", 1, 0});
+      ready.in[0].Set(0, NAN);
+      for (int64_t i : {2, 3, 8, 9}) ready.in[0].Set(i, -INFINITY);
+      for (int64_t i : {4, 12}) ready.in[0].Set(i, INFINITY);
+      ready.in[0].Set(13, -INFINITY);
+      CheckAlone(std::move(ready), op == std::string("MaxPool"));
+    }
+}
+
+// Padding that counts at some ends alone.
+TEST(Windows, MeansOfPadsThatDiffer) {
+  for (const char *pads : {"[1,0,0,1]", "[0,1,1,0]", "[0,0,1,1]", "[1,1,0,0]"})
+    for (int counts : {0, 1}) {
+      const std::string attrs =
+          "kernel_shape=[2,2], pads=" + std::string(pads) + ", count_include_pad=" + std::to_string(counts);
+      Check({"AveragePool", "", "float32[N,2,4,5]", attrs, 2, 0}, "cuda.device.AveragePool");
+    }
+}
+
 // Gradients of maxima by tiles: planes of several tiles and tiles of several planes, windows that lie in several tiles,
-// that are apart, dilated, as large as the plane; equal elements, NaN and infinities everywhere.
+// that are apart, dilated, of three dims, as large as the plane; equal elements, NaN and infinities everywhere.
 TEST(Windows, TilesOfMaxima) {
   struct {
     const char *x, *y, *attrs;
@@ -120,6 +157,8 @@ TEST(Windows, TilesOfMaxima) {
       {"[N,2,9,8]", "[N,2,1,1]", "kernel_shape=[9,8]", 3},
       {"[N,1,60,33]", "[N,1,41,24]", "kernel_shape=[20,10]", 1},
       {"[N,2,40,44]", "[N,2,19,38]", "kernel_shape=[3,3], strides=[2,1], dilations=[2,3], pads=[0,0,1,0]", 1},
+      {"[N,2,7,7]", "[N,2,5,4]", "kernel_shape=[2,2], dilations=[2,3]", 2},
+      {"[N,2,4,5,4]", "[N,2,3,4,4]", "kernel_shape=[2,2,2], pads=[0,0,1,0,0,0]", 2},
       {"[N,2,8,8]", "[N,2,3,3]", "kernel_shape=[1,1], strides=[3,3]", 2},
       {"[N,1,1,1]", "[N,1,1,1]", "kernel_shape=[1,1]", 1},
       {"[N,2,4,4]", "[N,2,2,2]", "kernel_shape=[2,2], strides=[2,2]", 0},

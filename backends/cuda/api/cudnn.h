@@ -51,12 +51,6 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_POINTWISE_BINARY_SELECT, 601)                                 \
   X(CUDNN_REDUCE_TENSOR_ADD, 0)                                         \
   X(CUDNN_REDUCE_TENSOR_MAX, 3)                                         \
-  X(CUDNN_PROPAGATE_NAN, 1)                                             \
-  X(CUDNN_ZERO_PAD, 0)                                                  \
-  X(CUDNN_NEG_INF_PAD, 1)                                               \
-  X(CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING, 2)                          \
-  X(CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, 4)                          \
-  X(CUDNN_RESAMPLE_MAXPOOL, 3)                                          \
   X(CUDNN_HEUR_MODE_FALLBACK, 2)                                        \
   X(CUDNN_HEUR_MODE_A, 3)                                               \
   X(CUDNN_TYPE_HANDLE, 0)                                               \
@@ -68,13 +62,10 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_TYPE_VOID_PTR, 6)                                             \
   X(CUDNN_TYPE_CONVOLUTION_MODE, 7)                                     \
   X(CUDNN_TYPE_HEUR_MODE, 8)                                            \
-  X(CUDNN_TYPE_NAN_PROPOGATION, 10)                                     \
   X(CUDNN_TYPE_NUMERICAL_NOTE, 11)                                      \
   X(CUDNN_TYPE_POINTWISE_MODE, 14)                                      \
   X(CUDNN_TYPE_BACKEND_DESCRIPTOR, 15)                                  \
   X(CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 18)                             \
-  X(CUDNN_TYPE_RESAMPLE_MODE, 21)                                       \
-  X(CUDNN_TYPE_PADDING_MODE, 22)                                        \
   X(CUDNN_TYPE_CHAR, 24)                                                \
   X(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, 0)                              \
   X(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, 1)                            \
@@ -93,8 +84,6 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, 19)                      \
   X(CUDNN_BACKEND_REDUCTION_DESCRIPTOR, 21)                             \
   X(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 22)                   \
-  X(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, 24)                              \
-  X(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, 25)                \
   X(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 31)                     \
   X(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                            \
   X(CUDNN_ATTR_POINTWISE_MODE, 0)                                       \
@@ -163,18 +152,6 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, 1610)                         \
   X(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, 1611)                         \
   X(CUDNN_ATTR_OPERATION_REDUCTION_DESC, 1612)                          \
-  X(CUDNN_ATTR_RESAMPLE_MODE, 1700)                                     \
-  X(CUDNN_ATTR_RESAMPLE_COMP_TYPE, 1701)                                \
-  X(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, 1702)                             \
-  X(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, 1703)                            \
-  X(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, 1704)                             \
-  X(CUDNN_ATTR_RESAMPLE_STRIDES, 1705)                                  \
-  X(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, 1706)                              \
-  X(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, 1707)                          \
-  X(CUDNN_ATTR_RESAMPLE_PADDING_MODE, 1708)                             \
-  X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, 1710)                      \
-  X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, 1711)                      \
-  X(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, 1716)                       \
   X(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 2200)                           \
   X(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 2201)                           \
   X(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, 2702)                    \

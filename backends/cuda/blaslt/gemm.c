@@ -117,8 +117,7 @@ static dp_status make(const dp_kernel_spec *spec, gemm *s) {
     DP_TRY(prepare_parts(spec, k, s));
   else if (s->multiplies)
     DP_TRY(prepare_product(spec, k, beta, s));
-  return s->multiplies && s->c != SPREAD && s->parts == 1 ? DP_OK
-                                                          : dp_cuda_spread_add(spec->inputs[0].dtype, &s->fill);
+  return s->multiplies && s->c != SPREAD && s->parts == 1 ? DP_OK : dp_cuda_spread_add(spec->inputs[0].dtype, &s->fill);
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {

@@ -11,12 +11,12 @@ extern "C" {
 
 // Values and members of a region by number; -1: there is none.
 typedef struct {
-  bool transposed;          // w is (classes, features), else (features, classes)
-  bool gradient_first;      // dw = dy' x, else x' dy
-  int32_t h, w, x;          // operands of the product; the rows that dw takes
-  int32_t labels, dloss;    // operands
-  int32_t loss, dh, dw;     // results
-  int of_loss;              // the member that is the loss, or its gradient
+  bool transposed;        // w is (classes, features), else (features, classes)
+  bool gradient_first;    // dw = dy' x, else x' dy
+  int32_t h, w, x;        // operands of the product; the rows that dw takes
+  int32_t labels, dloss;  // operands
+  int32_t loss, dh, dw;   // results
+  int of_loss;            // the member that is the loss, or its gradient
   int64_t features, classes;
 } dp_loss_head;
 

@@ -34,7 +34,7 @@ dp_status dp_cudnn_version_number(int *number) DP_MUST_USE;
 // The failure of `call`, or DP_OK.
 dp_status dp_cudnn_check(cudnnStatus_t status, const char *call) DP_MUST_USE;
 // Whether a status says that cuDNN is whole but does not do this. An engine whose code cuDNN makes for the graph may
-// fail to compile: cuDNN 9.28 has one for means of one element in 16 bits.
+// fail to compile.
 static inline bool dp_cudnn_is_unsupported(cudnnStatus_t status) {
   return ((int)status >= CUDNN_STATUS_NOT_SUPPORTED && (int)status < CUDNN_STATUS_INTERNAL_ERROR) ||
          (int)status == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;

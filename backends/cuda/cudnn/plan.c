@@ -54,8 +54,8 @@ cudnnDataType_t dp_cudnn_data_type(dp_dtype dtype) {
   return (cudnnDataType_t)types[dtype];
 }
 
-cudnnStatus_t dp_cudnn_plan_add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_t id, const int64_t *extents,
-                                       cudnnBackendDescriptor_t *made) {
+static cudnnStatus_t add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_t id, const int64_t *extents,
+                                cudnnBackendDescriptor_t *made) {
   const int rank = 2 + s->spatial;
   const cudnnDataType_t type = dp_cudnn_data_type(s->dtype);
   const int64_t alignment = ALIGNMENT;
@@ -95,9 +95,9 @@ static cudnnStatus_t add_convolution(dp_cudnn_plan *p, const dp_cudnn_spec *s, c
 static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_cudnn_spec *s,
                                cudnnBackendDescriptor_t *graph) {
   cudnnBackendDescriptor_t x, w, y, convolution, operation;
-  cudnnStatus_t status = dp_cudnn_plan_add_tensor(p, s, X_ID, s->x, &x);
-  if (status == CUDNN_STATUS_SUCCESS) status = dp_cudnn_plan_add_tensor(p, s, W_ID, s->w, &w);
-  if (status == CUDNN_STATUS_SUCCESS) status = dp_cudnn_plan_add_tensor(p, s, Y_ID, s->y, &y);
+  cudnnStatus_t status = add_tensor(p, s, X_ID, s->x, &x);
+  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, W_ID, s->w, &w);
+  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, Y_ID, s->y, &y);
   if (status == CUDNN_STATUS_SUCCESS) status = add_convolution(p, s, &convolution);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   const float one = 1, zero = 0;

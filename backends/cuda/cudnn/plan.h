@@ -1,5 +1,5 @@
 // Plans of cuDNN: a graph, and the engine that computes it. Of convolutions and their gradients, which are graphs of
-// one operation, everything is here; pooling.h and attention_graph.h have the others.
+// one operation, everything is here; attention_graph.h has the others.
 #ifndef DP_BACKENDS_CUDA_CUDNN_PLAN_H
 #define DP_BACKENDS_CUDA_CUDNN_PLAN_H
 
@@ -56,9 +56,6 @@ dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, 
 // The two steps of which it consists, for graphs of other kinds. Adds a descriptor to what the plan is made of:
 cudnnStatus_t dp_cudnn_plan_add(dp_cudnn_plan *plan, int type, size_t count, const dp_cudnn_attribute *attributes,
                                 cudnnBackendDescriptor_t *made);
-// and a dense tensor of the spec's dtype and number of dims;
-cudnnStatus_t dp_cudnn_plan_add_tensor(dp_cudnn_plan *plan, const dp_cudnn_spec *spec, int64_t id,
-                                       const int64_t *extents, cudnnBackendDescriptor_t *made);
 // looks for an engine, if the graph could be made (`status`); what an engine is held to is `limits`: its dtype and
 // workspace, and nothing else of it. `what` is planned, in words. Takes *plan over, and releases it if none is found.
 dp_status dp_cudnn_plan_search(dp_cudnn_plan *plan, cudnnHandle_t handle, cudnnBackendDescriptor_t device,

@@ -9,6 +9,6 @@ DP_KERNEL(dp_pool_arguments) {
   const dp_pool_box box = dp_pool_box_of(o);
   const double count = dp_average_count(o, a.padding != 0);
   double sum = 0;
-  DP_POOL_EACH_TAP(box, at) sum += (double)GET(x[at]);
+  DP_POOL_EACH_TAP(box, tap) sum += (double)GET(x[tap]);
   ((T *)a.result)[i] = PUT(count > 0 ? sum / count : 0);
 }

@@ -1,8 +1,8 @@
 // The negative logarithm of each label's probability, a block for each label, from scores of type T; and where it is
 // wanted, dloss / divisor * (softmax(scores) - onehot(label)) in their place, with 0 behind each row. As if scores were
 // cast to float32, and the gradient from it.
-#include "backends/cuda/device/head_loss.h"
 #include "backends/cuda/device/exponentials.h"
+#include "backends/cuda/device/head_loss.h"
 #include "backends/cuda/device/vectors.h"
 
 enum { LOCAL(each) = DP_HEAD_LOSS_VECTOR / sizeof(T), LOCAL(warps) = 1024 / DP_WARP };

@@ -23,11 +23,12 @@ DP_KERNEL(dp_pool_arguments) {
   const dp_pool_box box = dp_pool_box_of(o);
   W most = LEAST;
   I found = -1;
-  DP_POOL_EACH_TAP(box, at) {
-    const W value = GET(x[at]);
-    if (found >= 0 && !(value > most || (IS_NAN(value) && !IS_NAN(most)))) continue;
-    most = value;
-    found = at;
+  DP_POOL_EACH_TAP(box, tap) {
+    const W value = GET(x[tap]);
+    if (found < 0 || DP_POOL_LARGER(value, most)) {
+      most = value;
+      found = tap;
+    }
   }
   ((T *)a.result)[i] = PUT(most);
   if (a.indices) a.indices[i] = LOCAL(index)(&a, plane, found < 0 ? 0 : found);

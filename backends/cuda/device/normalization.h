@@ -8,7 +8,7 @@
 typedef struct {
   long long rows, length, groups, per, inner;
   long long aligned;  // whether a row, scale and bias can be read by vectors
-  int about_mean;  // 0: use the mean square and subtract nothing
+  int about_mean;     // 0: use the mean square and subtract nothing
   double epsilon;
   long long shares;              // of a row
   dp_moments *parts;             // (rows, shares); NULL: a block has a row

@@ -1,6 +1,6 @@
-// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH elements a
-// thread. Elements are computed with relative to the row's first one, so that W is exact enough for their mean. Rows for
-// which W has no room are computed in double, from memory.
+// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH elements
+// a thread. Elements are computed with relative to the row's first one, so that W is exact enough for their mean. Rows
+// for which W has no room are computed in double, from memory.
 #include "backends/cuda/device/block.h"
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/vectors.h"
@@ -29,8 +29,8 @@ DP_DEVICE dp_moments LOCAL(wide)(const dp_normalization_arguments *a, const T *x
     square += ((double)GET(x[i]) - made.mean) * ((double)GET(x[i]) - made.mean);
   made.square = 1 / sqrt(dp_warp_sum(square) / (double)a->length + a->epsilon);
   for (dp_i64 i = lane; i < a->length; i += DP_WARP)
-    y[i] = PUT(((double)GET(x[i]) - made.mean) * made.square * (double)GET(scale[i]) +
-               (bias ? (double)GET(bias[i]) : 0));
+    y[i] =
+        PUT(((double)GET(x[i]) - made.mean) * made.square * (double)GET(scale[i]) + (bias ? (double)GET(bias[i]) : 0));
   return made;
 }
 
@@ -82,8 +82,7 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
     const LOCAL(vector) scale = LOCAL(load)(&a, a.scale, i), bias = LOCAL(load)(&a, a.bias ? a.bias : a.scale, i);
     LOCAL(vector) v;
     DP_UNROLL
-    for (int l = 0; l < WIDTH; l++)
-      v.e[l] = PUT(z[k][l] * (W)invstd * GET(scale.e[l]) + (a.bias ? GET(bias.e[l]) : 0));
+    for (int l = 0; l < WIDTH; l++) v.e[l] = PUT(z[k][l] * (W)invstd * GET(scale.e[l]) + (a.bias ? GET(bias.e[l]) : 0));
     if (a.aligned)
       *(LOCAL(vector) *)(y + i) = v;
     else

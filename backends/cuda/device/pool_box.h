@@ -53,13 +53,16 @@ DP_DEVICE double dp_pool_taps(const dp_pool_box *box) {
   return (double)box->count[0] * (double)box->count[1] * (double)box->count[2];
 }
 
-// Goes through the box in row-major order: `at` is a tap's index in x's plane.
-#define DP_POOL_EACH_TAP(box, at)                                                                \
-  for (I dp_a = 0; dp_a < (box).count[0]; dp_a++)                                                \
-    for (I dp_b = 0; dp_b < (box).count[1]; dp_b++)                                              \
-      for (I dp_c = 0, at = dp_pool_x_at((box).at[0] + dp_a * dp_pool_dilation(0),               \
-                                         (box).at[1] + dp_b * dp_pool_dilation(1), (box).at[2]); \
-           dp_c < (box).count[2]; dp_c++, at += dp_pool_dilation(2))
+// Goes through the box in row-major order: `tap` is a tap's index in x's plane.
+#define DP_POOL_EACH_TAP(box, tap)                                                                \
+  for (I dp_a = 0; dp_a < (box).count[0]; dp_a++)                                                 \
+    for (I dp_b = 0; dp_b < (box).count[1]; dp_b++)                                               \
+      for (I dp_c = 0, tap = dp_pool_x_at((box).at[0] + dp_a * dp_pool_dilation(0),               \
+                                          (box).at[1] + dp_b * dp_pool_dilation(1), (box).at[2]); \
+           dp_c < (box).count[2]; dp_c++, tap += dp_pool_dilation(2))
+
+// Of maxima: NaN is the largest.
+#define DP_POOL_LARGER(value, than) ((value) > (than) || (IS_NAN(value) && !IS_NAN(than)))
 
 // Takes the index of an element of x, or of y, apart: the place in its plane; returns the number of the plane.
 #define DP_POOL_PLACE(NAME_OF, EXTENT)                                 \

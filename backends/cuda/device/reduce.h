@@ -27,7 +27,7 @@ typedef struct {
   dp_reduce_dims kept, reduced;  // each has at least one dim
   long long splits;
   long long aligned;  // whether vectors can be read at once
-  double divisor;  // of a mean
+  double divisor;     // of a mean
   const void *x;
   void *y;
 } dp_reduce_arguments;

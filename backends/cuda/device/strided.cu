@@ -1,5 +1,5 @@
-// Copies elements of type T along RANK dims, at least one, WIDTH neighbours at a time: the last dim counts them. INDEX is
-// an unsigned type that holds the count.
+// Copies elements of type T along RANK dims, at least one, WIDTH neighbours at a time: the last dim counts them. INDEX
+// is an unsigned type that holds the count.
 #include "backends/cuda/device/strided.h"
 #include "backends/cuda/device/vectors.h"
 

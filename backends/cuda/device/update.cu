@@ -42,8 +42,9 @@ DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, b
 
 DP_DEVICE W LOCAL(root)(W x) { return sizeof(W) == 4 ? (W)sqrtf((float)x) : (W)sqrt((double)x); }
 
-// in: parameter, mean, mean of squares, gradient. out: all but the last. The quotient is taken in W: GPUs divide doubles
-// so slowly that memory would wait, and what W loses is far below the last digit of a parameter that moves by it.
+// in: parameter, mean, mean of squares, gradient. out: all but the last. The quotient is taken in W: GPUs divide
+// doubles so slowly that memory would wait, and what W loses is far below the last digit of a parameter that moves by
+// it.
 DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const T *in, T *out) {
   const double w = (double)GET(in[0]), m = (double)GET(in[1]), v = (double)GET(in[2]);
   const double d = LOCAL(gradient)(r, in[3]) + r->decay * w;

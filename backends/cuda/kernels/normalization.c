@@ -1,6 +1,6 @@
 // LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A warp
-// for each short row whose elements have a scale each, a block for each other; few long rows are shared by blocks, whose
-// first launch finds means and squares.
+// for each short row whose elements have a scale each, a block for each other; few long rows are shared by blocks,
+// whose first launch finds means and squares.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

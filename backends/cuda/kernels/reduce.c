@@ -193,7 +193,8 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
       .divisor = d->divisor,
       .x = scratch,
       .y = out[0]};
-  return dp_cuda_launch(queue, s->second, up(d->kept.count, DP_REDUCE_COLUMNS), DP_REDUCE_THREADS, &second, sizeof second);
+  return dp_cuda_launch(queue, s->second, up(d->kept.count, DP_REDUCE_COLUMNS), DP_REDUCE_THREADS, &second,
+                        sizeof second);
 }
 
 const dp_kernel dp_kernel_cuda_reduce = {

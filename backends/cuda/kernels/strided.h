@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
   const dp_cuda_function *function;  // NULL: nothing to copy
-  int64_t element_bytes, width;  // width: elements that are moved at once
+  int64_t element_bytes, width;      // width: elements that are moved at once
   int64_t from_start, to_start;
   int64_t blocks;
   dp_strided_arguments arguments;  // but for the addresses

@@ -1,7 +1,6 @@
 // Pooling and its gradients by functions of our own: a thread for each element of the result, or a block for each tile
 // of it. Gradients are sums over the windows that cover an element, in their order, so that they give the CPU's bits.
-// Extents and windows are constants of a function's text: a network has few kinds of them. Kernels by cuDNN leave to
-// these what it does not do (backends/cuda/cudnn/pooling.h).
+// Extents and windows are constants of a function's text: a network has few kinds of them.
 #ifndef DP_BACKENDS_CUDA_WINDOWS_POOL_H
 #define DP_BACKENDS_CUDA_WINDOWS_POOL_H
 
@@ -12,8 +11,6 @@ typedef struct {
   const char *tiles;          // of the one that computes tiles, where they can be; NULL: there is none
   int x, dy;                  // operands; -1: the operator has none. Without x, the result has its extents.
 } dp_cuda_pool;
-
-extern const dp_kernel dp_kernel_cuda_MaxPool, dp_kernel_cuda_AveragePool, dp_kernel_cuda_dp_AveragePoolGrad;
 
 dp_status dp_cuda_pool_prepare(const dp_kernel_spec *spec, const dp_cuda_pool *pool, void **state) DP_MUST_USE;
 dp_status dp_cuda_pool_enqueue(const dp_cuda_pool *pool, const dp_kernel_spec *spec, void *state, dp_queue *queue,

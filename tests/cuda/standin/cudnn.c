@@ -1,12 +1,10 @@
 // A stand-in of cuDNN's graphs that computes on the host, from what the descriptors say when they are finalised: this
 // file has the calls, cudnn_check.c what finalisation checks, cudnn_engines.c the engines, cudnn_convolve.c what they
-// compute. It knows graphs of one convolution or one of its gradients, of pooling
-// (cudnn_pool.h), and of attention (cudnn_graph.h).
+// compute. It knows graphs of one convolution or one of its gradients, and of attention (cudnn_graph.h).
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/cuda/standin/cudnn_graph.h"
-#include "tests/cuda/standin/cudnn_pool.h"
 #include "tests/cuda/standin/cudnn_private.h"
 #include "tests/cuda/standin/standin.h"
 
@@ -114,18 +112,6 @@ static const struct {
     PART(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, true),
     PART(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, true),
     PART(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, true),
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, CUDNN_TYPE_INT64, 3, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_TYPE_INT64, 3, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_TYPE_INT64, 3, true},
-    {CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_TYPE_INT64, 3, true},
-    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, true),
-    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, true),
-    PART(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, true),
 #undef PART
     {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
      STANDIN_MOST_OPERATIONS, true},
@@ -282,9 +268,8 @@ static cudnnStatus_t get_results(const descriptor *heuristics, int64_t asked, in
   const int mode = *(const int *)standin_cudnn_values(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE);
   const descriptor *graph = standin_cudnn_part(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   const descriptor *operation = operation_of(graph);
-  const int named = standin_cudnn_is_of_graph(operation)  ? standin_cudnn_graph_engines(mode, &engines)
-                    : standin_cudnn_is_pooling(operation) ? standin_cudnn_pool_engines(mode, &engines)
-                                                          : standin_cudnn_engines(mode, &engines);
+  const int named = standin_cudnn_is_of_graph(operation) ? standin_cudnn_graph_engines(mode, &engines)
+                                                         : standin_cudnn_engines(mode, &engines);
   *count = named < asked ? named : asked;
   for (int64_t i = 0; i < *count; i++) {
     if (results[i]->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR || results[i]->finalized) return CUDNN_STATUS_BAD_PARAM;
@@ -296,7 +281,6 @@ static cudnnStatus_t get_results(const descriptor *heuristics, int64_t asked, in
 static const engine *engine_of(const descriptor *d) {
   const int64_t *number = standin_cudnn_values(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
   const engine *e = number ? standin_cudnn_graph_engine((int)*number) : NULL;
-  if (number && !e) e = standin_cudnn_pool_engine((int)*number);
   return number && !e ? standin_cudnn_engine((int)*number) : e;
 }
 
@@ -376,21 +360,6 @@ static cudnnStatus_t execute_graph(cudnnHandle_t handle, const descriptor *confi
   return status;
 }
 
-static cudnnStatus_t execute_pooling(cudnnHandle_t handle, const descriptor *operation, const descriptor *pack) {
-  pooling *p = malloc(sizeof *p);
-  if (!p) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-  cudnnStatus_t status = standin_cudnn_read_pooling(operation, p);
-  if (status == CUDNN_STATUS_SUCCESS) status = find_address(pack, p->x.id, p->x.alignment, &p->x.data);
-  if (status == CUDNN_STATUS_SUCCESS) status = find_address(pack, p->y.id, p->y.alignment, &p->y.data);
-  double bytes = 4;  // a GPU's time: 3 TB/s
-  for (int d = 0; d < 5; d++) bytes *= (double)p->x.extents[d];
-  if (status == CUDNN_STATUS_SUCCESS &&
-      dp_standin_enqueue(handle->stream, standin_cudnn_pool, p, free, 2e3 + bytes / 3e3))
-    status = CUDNN_STATUS_EXECUTION_FAILED;
-  if (status != CUDNN_STATUS_SUCCESS) free(p);
-  return status;
-}
-
 // A gradient of the weight with pads that differ is planned, and wrong on a GPU. Here it fails.
 static bool is_wrong(const convolution *c) {
   return c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR &&
@@ -415,7 +384,6 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const descriptor *configuration = standin_cudnn_part(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const descriptor *operation = operation_of(operation_of(configuration));
   if (standin_cudnn_is_of_graph(operation)) return execute_graph(handle, configuration, pack);
-  if (standin_cudnn_is_pooling(operation)) return execute_pooling(handle, operation, pack);
   convolution c;
   cudnnStatus_t status = standin_cudnn_read(operation, &c);
   if (status == CUDNN_STATUS_SUCCESS) status = find_data(pack, &c.x);

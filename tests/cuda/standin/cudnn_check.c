@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "tests/cuda/standin/cudnn_graph.h"
-#include "tests/cuda/standin/cudnn_pool.h"
 #include "tests/cuda/standin/cudnn_private.h"
 
 static int64_t count_of(const descriptor *d, int name) {
@@ -155,7 +154,6 @@ static cudnnStatus_t find_workspace(const descriptor *of_graph, int number, int6
     if (status == CUDNN_STATUS_SUCCESS) *bytes = standin_cudnn_graph_workspace(&g);
     return status;
   }
-  if (standin_cudnn_is_pooling(operation)) return *bytes = 0, CUDNN_STATUS_SUCCESS;
   convolution c;
   const cudnnStatus_t status = standin_cudnn_read(operation, &c);
   if (status == CUDNN_STATUS_SUCCESS) *bytes = standin_cudnn_workspace(standin_cudnn_engine(number), &c);
@@ -181,8 +179,8 @@ static cudnnStatus_t check_graph(const descriptor *d) {
   const descriptor *operation = standin_cudnn_part(d, CUDNN_ATTR_OPERATIONGRAPH_OPS);
   graph g;
   if (standin_cudnn_is_of_graph(operation)) return standin_cudnn_read_graph(d, &g);
-  const bool alone = is_operation(operation) || standin_cudnn_is_pooling(operation);
-  return alone && count_of(d, CUDNN_ATTR_OPERATIONGRAPH_OPS) == 1 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  const bool alone = count_of(d, CUDNN_ATTR_OPERATIONGRAPH_OPS) == 1;
+  return alone && is_operation(operation) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 static cudnnStatus_t check_pack(const descriptor *d) {
@@ -193,16 +191,12 @@ static cudnnStatus_t check_pack(const descriptor *d) {
 cudnnStatus_t standin_cudnn_check(const descriptor *d) {
   convolution c;
   if (is_operation(d)) return standin_cudnn_read(d, &c);
-  pooling p;
   if (standin_cudnn_is_of_graph(d)) return standin_cudnn_check_operation(d);
-  if (standin_cudnn_is_pooling(d)) return standin_cudnn_read_pooling(d, &p);
   switch (d->type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
       return check_tensor(d);
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
       return check_convolution(d);
-    case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR:
-      return standin_cudnn_check_window(d);
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return check_graph(d);
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
