@@ -36,8 +36,8 @@ typedef struct {
   dp_loss_head of;
   dp_head chunks;
   dp_dtype dtype;
-  int64_t pitch;  // of scores
-  bool copies;    // weights, and their gradient
+  int64_t pitch;                                               // of scores
+  bool copies;                                                 // weights, and their gradient
   uint64_t scores, weights, gradient, losses, workspace, end;  // where each begins in scratch
 } extents;
 
@@ -193,19 +193,18 @@ static double divisor_of(const running *r) {
 static dp_status put_losses(const running *r, int64_t first, int64_t rows) {
   const extents *e = &r->s->e;
   const dp_node *node = r->spec->region->members[e->of.of_loss].node;
-  const dp_head_loss_arguments a = {
-      .classes = e->of.classes,
-      .pitch = e->pitch,
-      .first = first,
-      .place = dp_cuda_place_of(&r->spec->region->values[e->of.labels].local),
-      .reporter = {dp_cuda_queue_fault(r->queue), dp_cuda_queue_instruction(r->queue)},
-      .scores = r->scratch + e->scores,
-      .labels = r->in[e->of.labels],
-      .dloss = e->of.dloss < 0 ? NULL : r->in[e->of.dloss],
-      .ignored = dp_node_int(node, "ignore_index", 0),
-      .has_ignored = dp_node_attr(node, "ignore_index") != NULL,
-      .divisor = divisor_of(r),
-      .losses = (double *)(r->scratch + e->losses)};
+  const dp_head_loss_arguments a = {.classes = e->of.classes,
+                                    .pitch = e->pitch,
+                                    .first = first,
+                                    .place = dp_cuda_place_of(&r->spec->region->values[e->of.labels].local),
+                                    .reporter = {dp_cuda_queue_fault(r->queue), dp_cuda_queue_instruction(r->queue)},
+                                    .scores = r->scratch + e->scores,
+                                    .labels = r->in[e->of.labels],
+                                    .dloss = e->of.dloss < 0 ? NULL : r->in[e->of.dloss],
+                                    .ignored = dp_node_int(node, "ignore_index", 0),
+                                    .has_ignored = dp_node_attr(node, "ignore_index") != NULL,
+                                    .divisor = divisor_of(r),
+                                    .losses = (double *)(r->scratch + e->losses)};
   int threads = DP_WARP;
   while (threads < DP_HEAD_LOSS_THREADS && threads * 2 * (DP_HEAD_LOSS_VECTOR / 2) <= e->pitch) threads *= 2;
   return dp_cuda_launch(r->queue, r->s->loss, rows, threads, &a, sizeof a);
@@ -229,10 +228,8 @@ static dp_status run_chunk(const running *r, int c) {
   if (head->dw < 0) return DP_OK;
   const void *x = row(r, r->in[head->x], first);
   void *dw = e->copies ? (void *)(r->scratch + e->gradient) : result(r, head->dw);
-  const dp_blaslt_data data = {.a = head->gradient_first ? scores : x,
-                               .b = head->gradient_first ? x : scores,
-                               .c = c ? dw : NULL,
-                               .y = dw};
+  const dp_blaslt_data data = {
+      .a = head->gradient_first ? scores : x, .b = head->gradient_first ? x : scores, .c = c ? dw : NULL, .y = dw};
   return dp_blaslt_product_enqueue(c ? &p->dw : &p->first_dw, r->queue, &data, workspace);
 }
 
@@ -251,8 +248,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   const running r = {spec, state, queue, in, out, scratch};
   const extents *e = &r.s->e;
   const dp_loss_head *head = &e->of;
-  if (e->copies && e->chunks.rows)
-    DP_TRY(copy(&r, in[head->w], head->classes, r.scratch + e->weights, e->pitch));
+  if (e->copies && e->chunks.rows) DP_TRY(copy(&r, in[head->w], head->classes, r.scratch + e->weights, e->pitch));
   for (int c = 0; c < e->chunks.count; c++) DP_TRY(run_chunk(&r, c));
   DP_TRY(sum_losses(&r));
   if (head->dw < 0) return DP_OK;

@@ -23,13 +23,13 @@ DP_KERNEL(dp_pool_arguments) {
   const T *x = (const T *)a.x + plane * dp_pool_x_plane(), *dy = (const T *)a.dy + plane * dp_pool_y_plane();
   const I own = dp_pool_x_at(at[0], at[1], at[2]);
   W sum = 0;
-  for (I n0 = 0; n0 < dp_pool_covers(0); n0++)
-    for (I n1 = 0; n1 < dp_pool_covers(1); n1++)
-      for (I n2 = 0; n2 < dp_pool_covers(2); n2++) {
-        const I o[] = {dp_pool_cover(0, at[0], n0), dp_pool_cover(1, at[1], n1), dp_pool_cover(2, at[2], n2)};
-        const int covers =
-            dp_pool_tap(0, at[0], o[0]) >= 0 && dp_pool_tap(1, at[1], o[1]) >= 0 && dp_pool_tap(2, at[2], o[2]) >= 0;
-        if (covers && LOCAL(is_largest)(o, x, own)) sum += GET(dy[dp_pool_y_at(o[0], o[1], o[2])]);
+  // The later a tap, the earlier the window of which the element is that tap.
+  for (I t0 = dp_pool_kernel(0) - 1; t0 >= 0; t0--)
+    for (I t1 = dp_pool_kernel(1) - 1; t1 >= 0; t1--)
+      for (I t2 = dp_pool_kernel(2) - 1; t2 >= 0; t2--) {
+        const I o[] = {dp_pool_window(0, at[0], t0), dp_pool_window(1, at[1], t1), dp_pool_window(2, at[2], t2)};
+        if (o[0] >= 0 && o[1] >= 0 && o[2] >= 0 && LOCAL(is_largest)(o, x, own))
+          sum += GET(dy[dp_pool_y_at(o[0], o[1], o[2])]);
       }
   ((T *)a.result)[i] = PUT(sum);
 }

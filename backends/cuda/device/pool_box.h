@@ -80,6 +80,12 @@ DP_DEVICE double dp_pool_taps(const dp_pool_box *box) {
 DP_POOL_PLACE(dp_pool_place_in_x, dp_pool_x)
 DP_POOL_PLACE(dp_pool_place_in_y, dp_pool_y)
 
+// The window along dim d of which element `at` is tap number t; -1: there is none.
+DP_DEVICE I dp_pool_window(int d, I at, I t) {
+  const I begin = at + dp_pool_pad(d) - t * dp_pool_dilation(d), o = begin / dp_pool_stride(d);
+  return begin >= 0 && o * dp_pool_stride(d) == begin && o < dp_pool_y(d) ? o : -1;
+}
+
 // At most so many windows along dim d cover an element. Window number n of them, in order, for element `at`; which of
 // its taps the element is, or -1: the window is none, or does not cover it.
 DP_DEVICE I dp_pool_covers(int d) { return dp_pool_reach(d) / dp_pool_stride(d) + 1; }
