@@ -111,14 +111,25 @@ dp_cudnn_spec SpecOf(const Layer &l, dp_cudnn_kind kind, dp_dtype dtype) {
     s.dilation[d] = l.dilation;
     s.y[2 + d] = (l.extent + l.pad_begin + l.pad_end - (l.kernel - 1) * l.dilation - 1) / l.stride + 1;
   }
-  int64_t bytes = 0;
-  for (const int64_t *extents : {s.x, s.w, s.y}) {
-    int64_t count = int64_t(dp_type_bytes(dtype));
-    for (int d = 0; d < 2 + l.spatial; d++) count *= extents[d];
-    bytes += count;
-  }
-  s.workspace = dp_cudnn_workspace(uint64_t(bytes));
+  uint64_t bytes = 0;
+  for (const int64_t *extents : {s.x, s.w, s.y}) bytes += dp_cudnn_room(dtype, 2 + l.spatial, extents);
+  s.workspace = dp_cudnn_workspace(bytes);
   return s;
+}
+
+// The first convolution of networks for pictures, of three channels, which engines pad.
+TEST_F(CudnnOfTheToolkit, TensorCoresTakeThreeChannels) {
+  for (int64_t samples : {32, 256})
+    for (dp_cudnn_kind kind : {DP_CUDNN_CONV, DP_CUDNN_GRAD_WEIGHT}) {
+      const Layer layer = {"first", 2, samples, 3, 224, 64, 1, 7, 2, 3, 3, 1};
+      const dp_cudnn_spec spec = SpecOf(layer, kind, DP_BFLOAT16);
+      dp_cudnn_plan plan{};
+      bool found = false;
+      ASSERT_EQ(dp_cudnn_plan_make(calls, nullptr, device, &spec, nullptr, &plan, &found), DP_OK);
+      ASSERT_TRUE(found);
+      EXPECT_TRUE(plan.tensor_cores) << samples << " samples, kind " << kind << ", engine " << plan.engine;
+      dp_cudnn_plan_release(&plan);
+    }
 }
 
 // One case in five, which is another one for each type and kind; with DP_FULL all.

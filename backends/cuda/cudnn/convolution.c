@@ -17,7 +17,7 @@ typedef struct {
 } step;
 
 static uint64_t bytes_of(const dp_kernel_operand *operand) {
-  return operand->present ? (uint64_t)dp_local_count(&operand->local) * dp_type_bytes(operand->dtype) : 0;
+  return operand->present ? dp_cudnn_room(operand->dtype, operand->local.rank, operand->local.extents) : 0;
 }
 
 uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec) {

@@ -14,6 +14,17 @@ typedef struct {
   const dp_cuda_conv *conv;  // which operand is what; the function for what no engine of cuDNN does
 } dp_cudnn_convolution;
 
+// Bytes of a tensor as engines may copy it: in 16 bits, those that use tensor cores pad channels to a multiple of 8. No
+// engine that does without them comes near their speed.
+static inline uint64_t dp_cudnn_room(dp_dtype dtype, int rank, const int64_t *extents) {
+  uint64_t bytes = dp_type_bytes(dtype);
+  for (int d = 0; d < rank; d++) {
+    const bool pads = d == 1 && rank > 2 && dp_type_bytes(dtype) == 2;
+    bytes *= (uint64_t)(pads ? (extents[d] + 7) / 8 * 8 : extents[d]);
+  }
+  return bytes;
+}
+
 // The workspace that engines may take, for tensors of so many bytes together: those that change layouts want room for
 // all tensors and a little more, and up to a point they get it.
 static inline uint64_t dp_cudnn_workspace(uint64_t bytes) {

@@ -60,8 +60,8 @@ static bool match(const dp_kernel_spec *spec) { return !spec->region && reductio
 // ---- how it is divided ----------------------------------------------------------------------------------------------
 
 // ENOUGH_BLOCKS keep a GPU busy: four on each multiprocessor of an H200, where registers let four be. LEAST_SHARE:
-// elements of a result that are worth a block, and rows of columns. MOST_OF_WARP: elements of a result that a warp reads
-// fast enough.
+// elements of a result that are worth a block; LEAST_ROWS: rows of columns. MOST_OF_WARP: elements of a result that a
+// warp reads fast enough.
 enum { ENOUGH_BLOCKS = 528, LEAST_SHARE = 2048, LEAST_ROWS = 64, MOST_OF_WARP = 1024, MAX_VECTOR = 4 };
 
 typedef struct {
