@@ -287,6 +287,41 @@ TEST_F(Described, RefusesLessAlignmentThanPromised) {
   dp_status_free(status);
 }
 
+// Few results of long sums are products of blocks of the sum, which are added in order: with any C, transposed, with
+// sums that divide and that do not, and of nothing.
+TEST(Blaslt, LongSumsAreDivided) {
+  const Problem problems[] = {
+      {"Gemm", "", "float32[N,4096], float32[4096,7], float32[7]", "", 3, 4096},
+      {"Gemm", "", "float32[N,4096], float32[7,4096], float32[N,7]", "transB=1, beta=0.5, alpha=2", 3, 4096},
+      {"Gemm", "", "float32[N,5], float32[N,9]", "transA=1", 4800, 4800},
+      {"Gemm", "", "float32[N,5], float32[9,N], float32[5,1]", "transA=1, transB=1", 5000, 5000},
+      {"Gemm", "", "float64[N,2052], float64[2052,3]", "", 2, 2052},
+      {"Gemm", "", "float32[N,2053], float32[2053,3]", "", 2, 2053},
+      {"Gemm", "", "float32[N,4096], float32[4096,7], float32[7]", "", 0, 4096},
+  };
+  for (const Problem &p : problems) Check(p, kGemm);
+}
+
+// Whatever a program may do with fewer samples fits.
+TEST(Blaslt, FewerSamplesNeedNoMoreScratch) {
+  const dp_kernel *kernel = nullptr;
+  for (const dp_kernel *const *k = dp_cuda_library_kernels; *k; k++)
+    if ((*k)->name == std::string(kGemm)) kernel = *k;
+  ASSERT_NE(kernel, nullptr);
+  for (const auto &[inputs, attrs] :
+       {std::pair("float32[N,4096], float32[4096,64]", ""), std::pair("float32[N,256], float32[N,512]", "transA=1"),
+        std::pair("float64[N,3], float64[N,5]", "transA=1")}) {
+    uint64_t most = 0;
+    for (int64_t n : {0, 1, 2, 896, 1024, 2048, 2052, 2053, 4096, 4800, 5000, 9000, 9001}) {
+      const Ready ready = Draw({"Gemm", "", inputs, attrs, n, 1});
+      const Spec spec(ready.built->node, ready.in, ready.out);
+      const uint64_t bytes = kernel->scratch_bytes(&spec);
+      EXPECT_GE(bytes, most) << inputs << " " << n;
+      most = bytes;
+    }
+  }
+}
+
 // Every call of preparing and running fails once, those of the driver included: each ends with a sentence, except where
 // the library cannot add the bias: then a function of our own does.
 TEST(Blaslt, EveryCallMayFail) {

@@ -35,9 +35,11 @@ static bool match(const dp_kernel_spec *spec) {
 // (25088, 1024) in float32 takes 3.9 ms. Then each of some blocks of the sum is a product of its own, in scratch, and
 // these are added in order. In 16 bits that would round each of them.
 enum { TILE = 128, FEW_TILES = 64, ENOUGH_TILES = 132, LONG_SUM = 2048, LEAST_SUM = 512, MOST_PARTS = 16 };
+static bool is_wide(dp_dtype dtype) { return dtype == DP_FLOAT32 || dtype == DP_FLOAT64; }
+
 static int64_t parts_of(dp_dtype dtype, int64_t m, int64_t n, int64_t k) {
   const int64_t tiles = (m + TILE - 1) / TILE * ((n + TILE - 1) / TILE);
-  if ((dtype != DP_FLOAT32 && dtype != DP_FLOAT64) || tiles >= FEW_TILES || k < LONG_SUM) return 1;
+  if (!is_wide(dtype) || !tiles || tiles >= FEW_TILES || k < LONG_SUM) return 1;
   int64_t parts = dp_min_i64(dp_min_i64(ENOUGH_TILES / tiles, MOST_PARTS), k / LEAST_SUM);
   while (parts > 1 && k % (parts * 4)) parts--;
   return dp_max_i64(parts, 1);
@@ -81,8 +83,8 @@ static dp_status prepare_product(const dp_kernel_spec *spec, int64_t k, double b
   return dp_blaslt_product_need(&p, &s->product);
 }
 
-// Blocks of the sum, as a batch.
-static dp_status prepare_parts(const dp_kernel_spec *spec, int64_t k, gemm *s) {
+// Blocks of the sum, as a batch. *found: whether the library has an algorithm for it.
+static dp_status prepare_parts(const dp_kernel_spec *spec, int64_t k, gemm *s, bool *found) {
   const bool trans_a = dp_node_int(spec->node, "transA", 0), trans_b = dp_node_int(spec->node, "transB", 0);
   const int64_t each = k / s->parts;
   const dp_blaslt_spec p = {.dtype = spec->inputs[0].dtype,
@@ -100,7 +102,7 @@ static dp_status prepare_parts(const dp_kernel_spec *spec, int64_t k, gemm *s) {
                             .alpha = dp_node_float(spec->node, "alpha", 1),
                             .alignment = DP_BLASLT_ALIGNMENT,
                             .workspace = dp_blaslt_scratch_bytes(spec)};
-  return dp_blaslt_product_need(&p, &s->product);
+  return dp_blaslt_product_make(&p, &s->product, found);
 }
 
 static dp_status make(const dp_kernel_spec *spec, gemm *s) {
@@ -113,10 +115,10 @@ static dp_status make(const dp_kernel_spec *spec, gemm *s) {
   s->c = addend_of(spec, s, beta);
   s->multiplies = k != 0;
   s->parts = parts_of(spec->inputs[0].dtype, s->m, s->n, k);
-  if (s->parts > 1)
-    DP_TRY(prepare_parts(spec, k, s));
-  else if (s->multiplies)
-    DP_TRY(prepare_product(spec, k, beta, s));
+  bool divided = false;
+  if (s->parts > 1) DP_TRY(prepare_parts(spec, k, s, &divided));
+  if (!divided) s->parts = 1;
+  if (s->multiplies && !divided) DP_TRY(prepare_product(spec, k, beta, s));
   return s->multiplies && s->c != SPREAD && s->parts == 1 ? DP_OK : dp_cuda_spread_add(spec->inputs[0].dtype, &s->fill);
 }
 
@@ -142,15 +144,15 @@ static uint64_t parts_bytes(const dp_kernel_spec *spec) {
   return parts == 1 ? 0 : dp_align_up((uint64_t)(parts * dp_local_count(y)) * dp_type_bytes(dtype), DP_CUDA_ALIGNMENT);
 }
 
-// Fewer samples may be fewer results and more parts, but never more than ENOUGH_TILES tiles in all.
+// With fewer samples there may be more parts: of fewer results, or since the sum divides otherwise. But there are never
+// more than MOST_PARTS, nor more than ENOUGH_TILES tiles in all.
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  const dp_local *y = &spec->outputs[0].local;
   const dp_dtype dtype = spec->inputs[0].dtype;
-  const bool wide = dtype == DP_FLOAT32 || dtype == DP_FLOAT64;
-  uint64_t parts = parts_bytes(spec);
-  if (wide && y->symbolic && sum_of(spec) >= LONG_SUM)
-    parts = (uint64_t)dp_min_i64(ENOUGH_TILES * TILE * TILE, MOST_PARTS * dp_local_count(y)) * dp_type_bytes(dtype);
-  return dp_blaslt_scratch_bytes(spec) + parts;
+  const int64_t count = dp_local_count(&spec->outputs[0].local);
+  uint64_t parts = 0;
+  if (is_wide(dtype) && sum_of(spec) >= LONG_SUM)
+    parts = (uint64_t)dp_min_i64(ENOUGH_TILES * TILE * TILE, MOST_PARTS * count) * dp_type_bytes(dtype);
+  return dp_blaslt_scratch_bytes(spec) + dp_align_up(parts, DP_CUDA_ALIGNMENT);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,

@@ -84,9 +84,10 @@ static bool reads_loss(reading *of, const dp_kernel_member *m, int number, bool 
     of->head->loss = m->outputs[0];
     return true;
   }
+  const bool another = of->head->dloss >= 0;
   of->head->dloss = m->inputs[2];
   of->parts[m->outputs[0]] = GRADIENT;
-  return is_operand(of, m->inputs[2]);
+  return !another && is_operand(of, m->inputs[2]);
 }
 
 static bool reads_gradient_product(reading *of, const dp_kernel_member *m) {
@@ -102,7 +103,9 @@ static bool reads_gradient_product(reading *of, const dp_kernel_member *m) {
   head->dw = m->outputs[0];
   head->x = m->inputs[first ? 1 : 0];
   head->gradient_first = first;
-  return !trans_b;
+  // Weights and their gradient lie alike, and so do the rows that make them.
+  const dp_local *x = &of->r->values[head->x].local;
+  return !trans_b && first == head->transposed && x->rank && x->extents[x->rank - 1] == head->features;
 }
 
 static bool reads(reading *of, int number) {

@@ -70,7 +70,7 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
     }
   }
   const double squares = dp_warp_sum((double)square), invstd = 1 / sqrt(squares / (double)a.length + a.epsilon);
-  if (squares - squares != 0) {  // infinite, or NaN
+  if (squares - squares != 0 || (squares == 0 && a.epsilon == 0)) {  // infinite, NaN, or perhaps too small
     const dp_moments made = LOCAL(wide)(&a, x, (const T *)a.scale, (const T *)a.bias, y);
     LOCAL(keep)(&a, row, made.mean, made.square);
     return;

@@ -124,7 +124,7 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   dp_status status = divide(spec, &d);
   dp_status_free(status);
   if (status || d.reduced.count < 2 * (d.columns ? LEAST_ROWS : LEAST_SHARE)) return 0;
-  const int64_t results = DP_REDUCE_THREADS / d.sharers * (d.columns ? d.vector : 1);
+  const int64_t results = DP_REDUCE_THREADS / d.sharers * (d.columns ? MAX_VECTOR : 1);
   const int64_t parts = keeps_samples(spec) ? ENOUGH_BLOCKS * results : d.splits > 1 ? d.splits * d.kept.count : 0;
   return (uint64_t)parts * sizeof(double);
 }
