@@ -361,5 +361,23 @@ TEST(HardCases, Others) {
   Compare("Shape", "float32[N,2]", "start=2, end=1", {}, true);
 }
 
+// Where samples are neighbours, their number says how many a thread reads at once.
+TEST(HardCases, ReductionsOfFewerSamplesNeedNoMoreScratch) {
+  for (const auto &[inputs, axes] :
+       {std::pair("float32[2000,N]", "axes=[0]"), std::pair("bfloat16[3000,N,3]", "axes=[0]"),
+        std::pair("float32[N,40]", "axes=[0]"), std::pair("float32[N,5000]", "axes=[1]")}) {
+    uint64_t most = 0;
+    for (int64_t n : {0, 1, 2, 3, 4, 127, 128, 600, 4096, 4099}) {
+      const Ready ready = Draw({"ReduceSum", "", inputs, axes, n, 1});
+      const Spec spec(ready.built->node, ready.in, ready.out);
+      const dp_kernel *kernel = dp_kernel_select(&dp_target_cuda, &spec, false);
+      ASSERT_NE(kernel, nullptr);
+      const uint64_t bytes = kernel->scratch_bytes(&spec);
+      EXPECT_GE(bytes, most) << inputs << " " << n;
+      most = bytes;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dp_test
