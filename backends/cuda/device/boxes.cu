@@ -15,11 +15,15 @@ DP_KERNEL(dp_cuda_boxes) {
     }
     const dp_cuda_box *box = &a.boxes[lo];
     dp_i64 rest = i - box->before, target = 0, source = 0;
-    for (int d = box->rank - 1; d >= 0; d--) {
+    for (int d = box->rank - 1; d > 0; d--) {
       dp_i64 k = rest % box->extents[d];
       rest /= box->extents[d];
       target += k * box->target_strides[d];
       source += k * box->source_strides[d];
+    }
+    if (box->rank) {  // most boxes are runs, which need no division
+      target += rest * box->target_strides[0];
+      source += rest * box->source_strides[0];
     }
     T *to = (T *)box->target + target;
     const T from = ((const T *)(box->source + a.source_distance))[source];
