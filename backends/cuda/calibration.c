@@ -7,7 +7,6 @@
 #include "backends/cuda/blaslt/library.h"
 #include "backends/cuda/code_maker.h"
 #include "backends/cuda/cudnn/library.h"
-#include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/calibration.h"
 #include "backends/cuda/gpu/gpus.h"
 #include "backends/cuda/kernels/region.h"
@@ -80,7 +79,6 @@ static dp_status measure(const dp_kernel *kernel, const dp_kernel_spec *spec) {
 static dp_status end(dp_calibration *calibration, const char **driver) {
   char gpu[DP_CALIBRATION_TEXT];
   int version = 0;
-  dp_cuda_jobs_end();  // kernels have added functions, which NVRTC must not compile while the process ends
   dp_cuda_calibration_end(calibration);
   describe_gpu(dp_cuda_gpus_at(0), gpu);
   calibration->device = dp_strdup(arena, gpu);

@@ -28,6 +28,7 @@ static int measure(dp_place place, uint64_t *bytes) {
 const dp_backend dp_cuda_backend_unattached = {.name = "cuda",
                                                .target = &dp_target_cuda,
                                                .describes_transfers = true,
+                                               .settle = dp_cuda_jobs_end,
                                                .allocate = dp_backend_reserve,
                                                .release = dp_backend_unreserve,
                                                .memory = measure};

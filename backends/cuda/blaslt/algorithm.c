@@ -64,9 +64,9 @@ static void describe_call(const dp_blaslt_spec *s, char text[DP_CALIBRATION_TEXT
       (long long)s->batches, (long long)s->a_stride, (long long)s->b_stride, s->beta, s->bias ? ", bias" : "",
       s->alignment);
   const size_t length = strlen(text);
-  if (s->a_row || s->b_row || s->y_row)
-    snprintf(text + length, DP_CALIBRATION_TEXT - length, ", rows %lld, %lld and %lld apart", (long long)s->a_row,
-             (long long)s->b_row, (long long)s->y_row);
+  if (s->a_row || s->b_row)
+    snprintf(text + length, DP_CALIBRATION_TEXT - length, ", rows %lld and %lld apart", (long long)s->a_row,
+             (long long)s->b_row);
 }
 
 // The algorithm by the library's numbers for it, for its tile, its stages, and the parts of the sum over k.
@@ -174,8 +174,7 @@ static dp_status measure(dp_blaslt_product *p, const char *call, bool *found) {
   const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS] = {
       (more * (uint64_t)s->a_stride + held(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->a_row)) * each,
       (more * (uint64_t)s->b_stride + held(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->b_row)) * each,
-      (more * (uint64_t)(s->m * s->n) + held(s->m, s->n, s->y_row)) * each, s->bias ? (uint64_t)s->n * each : 0,
-      dp_blaslt_spec_workspace(s)};
+      (uint64_t)(s->batches * s->m * s->n) * each, s->bias ? (uint64_t)s->n * each : 0, dp_blaslt_spec_workspace(s)};
   dp_cuda_trial operands;
   DP_TRY(dp_cuda_trial_make(bytes, &operands));
   trial t = {.product = p,

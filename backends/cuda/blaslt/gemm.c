@@ -31,11 +31,12 @@ static bool match(const dp_kernel_spec *spec) {
   return !half || !adds || dp_node_float(spec->node, "beta", 1) == 1;
 }
 
+static bool is_wide(dp_dtype dtype) { return dtype == DP_FLOAT32 || dtype == DP_FLOAT64; }
+
 // The library's favourite leaves most of a GPU idle where results are few and sums long: on an H200, (64, 25088) by
 // (25088, 1024) in float32 takes 3.9 ms. Then each of some blocks of the sum is a product of its own, in scratch, and
 // these are added in order. In 16 bits that would round each of them.
 enum { TILE = 128, FEW_TILES = 64, ENOUGH_TILES = 132, LONG_SUM = 2048, LEAST_SUM = 512, MOST_PARTS = 16 };
-static bool is_wide(dp_dtype dtype) { return dtype == DP_FLOAT32 || dtype == DP_FLOAT64; }
 
 static int64_t parts_of(dp_dtype dtype, int64_t m, int64_t n, int64_t k) {
   const int64_t tiles = (m + TILE - 1) / TILE * ((n + TILE - 1) / TILE);
@@ -60,17 +61,27 @@ static void set_strides(const dp_kernel_spec *spec, gemm *s) {
   s->column = columns == 1 ? 0 : 1;
 }
 
-static dp_status prepare_product(const dp_kernel_spec *spec, int64_t k, double beta, gemm *s) {
-  dp_blaslt_spec p = {.dtype = spec->inputs[0].dtype,
-                      .tf32 = dp_kernel_takes_tf32(spec),
-                      .trans_a = dp_node_int(spec->node, "transA", 0) != 0,
-                      .trans_b = dp_node_int(spec->node, "transB", 0) != 0,
-                      .m = s->m,
-                      .n = s->n,
-                      .k = k,
-                      .batches = 1,
-                      .alpha = dp_node_float(spec->node, "alpha", 1),
-                      .alignment = DP_BLASLT_ALIGNMENT};
+// The extent that is summed over.
+static int64_t sum_of(const dp_kernel_spec *spec) {
+  return spec->inputs[0].local.extents[dp_node_int(spec->node, "transA", 0) ? 0 : 1];
+}
+
+// The product without C.
+static dp_blaslt_spec product_of(const dp_kernel_spec *spec, const gemm *s) {
+  return (dp_blaslt_spec){.dtype = spec->inputs[0].dtype,
+                          .tf32 = dp_kernel_takes_tf32(spec),
+                          .trans_a = dp_node_int(spec->node, "transA", 0) != 0,
+                          .trans_b = dp_node_int(spec->node, "transB", 0) != 0,
+                          .m = s->m,
+                          .n = s->n,
+                          .k = sum_of(spec),
+                          .batches = 1,
+                          .alpha = dp_node_float(spec->node, "alpha", 1),
+                          .alignment = DP_BLASLT_ALIGNMENT};
+}
+
+static dp_status prepare_product(const dp_kernel_spec *spec, double beta, gemm *s) {
+  dp_blaslt_spec p = product_of(spec, s);
   bool found = false;
   if (s->c == ROW) {
     p.bias = true;
@@ -84,41 +95,32 @@ static dp_status prepare_product(const dp_kernel_spec *spec, int64_t k, double b
 }
 
 // Blocks of the sum, as a batch. *found: whether the library has an algorithm for it.
-static dp_status prepare_parts(const dp_kernel_spec *spec, int64_t k, gemm *s, bool *found) {
-  const bool trans_a = dp_node_int(spec->node, "transA", 0), trans_b = dp_node_int(spec->node, "transB", 0);
-  const int64_t each = k / s->parts;
-  const dp_blaslt_spec p = {.dtype = spec->inputs[0].dtype,
-                            .tf32 = dp_kernel_takes_tf32(spec),
-                            .trans_a = trans_a,
-                            .trans_b = trans_b,
-                            .m = s->m,
-                            .n = s->n,
-                            .k = each,
-                            .batches = s->parts,
-                            .a_stride = trans_a ? each * s->m : each,
-                            .b_stride = trans_b ? each : each * s->n,
-                            .a_row = trans_a ? 0 : k,
-                            .b_row = trans_b ? k : 0,
-                            .alpha = dp_node_float(spec->node, "alpha", 1),
-                            .alignment = DP_BLASLT_ALIGNMENT,
-                            .workspace = dp_blaslt_scratch_bytes(spec)};
+static dp_status prepare_parts(const dp_kernel_spec *spec, gemm *s, bool *found) {
+  dp_blaslt_spec p = product_of(spec, s);
+  const int64_t k = p.k;
+  p.k /= s->parts;
+  p.batches = s->parts;
+  p.a_stride = p.trans_a ? p.k * s->m : p.k;
+  p.b_stride = p.trans_b ? p.k : p.k * s->n;
+  p.a_row = p.trans_a ? 0 : k;
+  p.b_row = p.trans_b ? k : 0;
+  p.workspace = dp_blaslt_scratch_bytes(spec);
   return dp_blaslt_product_make(&p, &s->product, found);
 }
 
 static dp_status make(const dp_kernel_spec *spec, gemm *s) {
-  const int64_t k = spec->inputs[0].local.extents[dp_node_int(spec->node, "transA", 0) ? 0 : 1];
   const double beta = dp_node_float(spec->node, "beta", 1);
   s->m = spec->outputs[0].local.extents[0];
   s->n = spec->outputs[0].local.extents[1];
   if (s->m == 0 || s->n == 0) return DP_OK;
   set_strides(spec, s);
   s->c = addend_of(spec, s, beta);
-  s->multiplies = k != 0;
-  s->parts = parts_of(spec->inputs[0].dtype, s->m, s->n, k);
+  s->multiplies = sum_of(spec) != 0;
+  s->parts = parts_of(spec->inputs[0].dtype, s->m, s->n, sum_of(spec));
   bool divided = false;
-  if (s->parts > 1) DP_TRY(prepare_parts(spec, k, s, &divided));
+  if (s->parts > 1) DP_TRY(prepare_parts(spec, s, &divided));
   if (!divided) s->parts = 1;
-  if (s->multiplies && !divided) DP_TRY(prepare_product(spec, k, beta, s));
+  if (s->multiplies && !divided) DP_TRY(prepare_product(spec, beta, s));
   return s->multiplies && s->c != SPREAD && s->parts == 1 ? DP_OK : dp_cuda_spread_add(spec->inputs[0].dtype, &s->fill);
 }
 
@@ -131,10 +133,6 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   else
     *state = made;
   return status;
-}
-
-static int64_t sum_of(const dp_kernel_spec *spec) {
-  return spec->inputs[0].local.extents[dp_node_int(spec->node, "transA", 0) ? 0 : 1];
 }
 
 static uint64_t parts_bytes(const dp_kernel_spec *spec) {

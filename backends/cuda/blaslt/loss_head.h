@@ -11,8 +11,7 @@ extern "C" {
 
 // Values and members of a region by number; -1: there is none.
 typedef struct {
-  bool transposed;        // w is (classes, features), else (features, classes)
-  bool gradient_first;    // dw = dy' x, else x' dy
+  bool transposed;        // w and dw = dy' x are (classes, features), else (features, classes), and dw = x' dy
   int32_t h, w, x;        // operands of the product; the rows that dw takes
   int32_t labels, dloss;  // operands
   int32_t loss, dh, dw;   // results

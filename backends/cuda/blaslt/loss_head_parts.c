@@ -102,7 +102,6 @@ static bool reads_gradient_product(reading *of, const dp_kernel_member *m) {
   }
   head->dw = m->outputs[0];
   head->x = m->inputs[first ? 1 : 0];
-  head->gradient_first = first;
   // Weights and their gradient lie alike, and so do the rows that make them.
   const dp_local *x = &of->r->values[head->x].local;
   return !trans_b && first == head->transposed && x->rank && x->extents[x->rank - 1] == head->features;

@@ -47,8 +47,6 @@ static uint64_t take(uint64_t *end, uint64_t bytes) {
   return at;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 static bool extents_of(const dp_kernel_spec *spec, extents *e) {
   *e = (extents){0};
   if (!dp_loss_head_of(spec, &e->of) || !dp_head_of(spec, DP_CUDA_HEAD_ROWS, &e->chunks)) return false;
@@ -62,9 +60,9 @@ static bool extents_of(const dp_kernel_spec *spec, extents *e) {
   e->weights = take(&e->end, e->copies ? copy : 0);
   e->gradient = take(&e->end, e->copies && head->dw >= 0 ? copy : 0);
   e->losses = take(&e->end, (uint64_t)e->chunks.rows * sizeof(double));
-  const int64_t of_scores = e->chunks.most * e->pitch, of_weights = head->features * e->pitch;
-  e->workspace = take(&e->end, larger(larger(dp_blaslt_workspace(of_scores), dp_blaslt_workspace(of_weights)),
-                                      dp_blaslt_workspace(e->chunks.most * head->features)));
+  // Products give scores, dh and dw.
+  const int64_t of_rows = e->chunks.most * dp_max_i64(e->pitch, head->features);
+  e->workspace = take(&e->end, dp_blaslt_workspace(dp_max_i64(of_rows, head->features * e->pitch)));
   return true;
 }
 
@@ -104,10 +102,8 @@ static dp_status make_products(const dp_kernel_spec *spec, const extents *e, int
   s.trans_b = !turned;
   if (head->dh >= 0) DP_TRY(dp_blaslt_product_need(&s, &p->dh));
   if (head->dw < 0) return DP_OK;
-  // dw (features, classes) = x' dy, or (classes, features) = dy' x.
-  const bool first = head->gradient_first;
   s.trans_a = true, s.trans_b = false, s.k = rows;
-  s.m = first ? wide : head->features, s.n = first ? head->features : wide;
+  s.m = turned ? wide : head->features, s.n = turned ? head->features : wide;
   DP_TRY(dp_blaslt_product_need(&s, &p->first_dw));
   s.beta = 1;
   return dp_blaslt_product_need(&s, &p->dw);
@@ -177,40 +173,41 @@ static dp_status copy(const running *r, const void *x, int64_t from, void *y, in
   const dp_pitch_arguments a = {.columns = head->classes * head->features / rows,
                                 .wide = wide,
                                 .from_pitch = from * head->features / rows,
-                                .to_pitch = wide,
                                 .parts = (wide + each - 1) / each,
                                 .x = x,
                                 .y = y};
   return dp_cuda_launch(r->queue, r->s->pitch, rows * a.parts, DP_PITCH_THREADS, &a, sizeof a);
 }
 
-static double divisor_of(const running *r) {
-  const dp_node *of = r->spec->region->members[r->s->e.of.of_loss].node;
-  if (strcmp(dp_node_string(of, "reduction", "mean"), "mean")) return 1;
-  return (double)dp_max_i64(1, dp_whole_count(&r->spec->region->values[r->s->e.of.labels].local));
+// Of all rows.
+static dp_cross_entropy_arguments loss_of(const running *r) {
+  const extents *e = &r->s->e;
+  const dp_local *labels = &r->spec->region->values[e->of.labels].local;
+  const dp_node *node = r->spec->region->members[e->of.of_loss].node;
+  const bool is_mean = !strcmp(dp_node_string(node, "reduction", "mean"), "mean");
+  return (dp_cross_entropy_arguments){.labels_count = e->chunks.rows,
+                                      .classes = e->of.classes,
+                                      .inner = 1,
+                                      .place = dp_cuda_place_of(labels),
+                                      .reporter = {dp_cuda_queue_fault(r->queue), dp_cuda_queue_instruction(r->queue)},
+                                      .scores = r->scratch + e->scores,
+                                      .labels = r->in[e->of.labels],
+                                      .ignored = dp_node_int(node, "ignore_index", 0),
+                                      .has_ignored = dp_node_attr(node, "ignore_index") != NULL,
+                                      .divisor = is_mean ? (double)dp_max_i64(1, dp_whole_count(labels)) : 1,
+                                      .losses = (double *)(r->scratch + e->losses),
+                                      .dloss = e->of.dloss < 0 ? NULL : r->in[e->of.dloss],
+                                      .y = e->of.loss < 0 ? NULL : result(r, e->of.loss)};
 }
 
-static dp_status put_losses(const running *r, int64_t first, int64_t rows) {
-  const extents *e = &r->s->e;
-  const dp_node *node = r->spec->region->members[e->of.of_loss].node;
-  const dp_head_loss_arguments a = {.classes = e->of.classes,
-                                    .pitch = e->pitch,
-                                    .first = first,
-                                    .place = dp_cuda_place_of(&r->spec->region->values[e->of.labels].local),
-                                    .reporter = {dp_cuda_queue_fault(r->queue), dp_cuda_queue_instruction(r->queue)},
-                                    .scores = r->scratch + e->scores,
-                                    .labels = r->in[e->of.labels],
-                                    .dloss = e->of.dloss < 0 ? NULL : r->in[e->of.dloss],
-                                    .ignored = dp_node_int(node, "ignore_index", 0),
-                                    .has_ignored = dp_node_attr(node, "ignore_index") != NULL,
-                                    .divisor = divisor_of(r),
-                                    .losses = (double *)(r->scratch + e->losses)};
+static dp_status put_losses(const running *r, const dp_cross_entropy_arguments *loss, int64_t first, int64_t rows) {
+  const dp_head_loss_arguments a = {.loss = *loss, .pitch = r->s->e.pitch, .first = first};
   int threads = DP_WARP;
-  while (threads < DP_HEAD_LOSS_THREADS && threads * 2 * (DP_HEAD_LOSS_VECTOR / 2) <= e->pitch) threads *= 2;
+  while (threads < DP_HEAD_LOSS_THREADS && threads * 2 * (DP_HEAD_LOSS_VECTOR / 2) <= a.pitch) threads *= 2;
   return dp_cuda_launch(r->queue, r->s->loss, rows, threads, &a, sizeof a);
 }
 
-static dp_status run_chunk(const running *r, int c) {
+static dp_status run_chunk(const running *r, const dp_cross_entropy_arguments *loss, int c) {
   const extents *e = &r->s->e;
   const dp_loss_head *head = &e->of;
   const int64_t first = dp_head_first(&e->chunks, c), rows = dp_head_rows(&e->chunks, c);
@@ -220,7 +217,7 @@ static dp_status run_chunk(const running *r, int c) {
   if (!rows) return DP_OK;
   const dp_blaslt_data forward = {.a = row(r, r->in[head->h], first), .b = w, .y = scores};
   DP_TRY(dp_blaslt_product_enqueue(&p->scores, r->queue, &forward, workspace));
-  DP_TRY(put_losses(r, first, rows));
+  DP_TRY(put_losses(r, loss, first, rows));
   if (head->dh >= 0) {
     const dp_blaslt_data dh = {.a = scores, .b = w, .y = (void *)(uintptr_t)row(r, result(r, head->dh), first)};
     DP_TRY(dp_blaslt_product_enqueue(&p->dh, r->queue, &dh, workspace));
@@ -229,18 +226,8 @@ static dp_status run_chunk(const running *r, int c) {
   const void *x = row(r, r->in[head->x], first);
   void *dw = e->copies ? (void *)(r->scratch + e->gradient) : result(r, head->dw);
   const dp_blaslt_data data = {
-      .a = head->gradient_first ? scores : x, .b = head->gradient_first ? x : scores, .c = c ? dw : NULL, .y = dw};
+      .a = head->transposed ? scores : x, .b = head->transposed ? x : scores, .c = c ? dw : NULL, .y = dw};
   return dp_blaslt_product_enqueue(c ? &p->dw : &p->first_dw, r->queue, &data, workspace);
-}
-
-static dp_status sum_losses(const running *r) {
-  const extents *e = &r->s->e;
-  if (!r->s->sum) return DP_OK;
-  const dp_cross_entropy_arguments a = {.labels_count = e->chunks.rows,
-                                        .divisor = divisor_of(r),
-                                        .losses = (double *)(r->scratch + e->losses),
-                                        .y = result(r, e->of.loss)};
-  return dp_cuda_launch(r->queue, r->s->sum, 1, DP_BLOCK_MOST, &a, sizeof a);
 }
 
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -249,8 +236,9 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   const extents *e = &r.s->e;
   const dp_loss_head *head = &e->of;
   if (e->copies && e->chunks.rows) DP_TRY(copy(&r, in[head->w], head->classes, r.scratch + e->weights, e->pitch));
-  for (int c = 0; c < e->chunks.count; c++) DP_TRY(run_chunk(&r, c));
-  DP_TRY(sum_losses(&r));
+  const dp_cross_entropy_arguments loss = loss_of(&r);
+  for (int c = 0; c < e->chunks.count; c++) DP_TRY(run_chunk(&r, &loss, c));
+  if (r.s->sum) DP_TRY(dp_cuda_launch(queue, r.s->sum, 1, DP_BLOCK_MOST, &loss, sizeof loss));
   if (head->dw < 0) return DP_OK;
   void *dw = result(&r, head->dw);
   if (!e->chunks.rows) return dp_cuda_fill(queue, r.s->fill, dw, head->features * head->classes, 0);

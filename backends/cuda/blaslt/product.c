@@ -61,7 +61,7 @@ dp_status dp_blaslt_product_make(const dp_blaslt_spec *spec, dp_blaslt_product *
   const matrix b = {s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->b_row, s->b_stride};
   DP_TRY(lay_out(p.blaslt, s, a, &p.a));
   DP_TRY(lay_out(p.blaslt, s, b, &p.b));
-  DP_TRY(lay_out(p.blaslt, s, (matrix){s->m, s->n, s->y_row, s->m * s->n}, &p.y));
+  DP_TRY(lay_out(p.blaslt, s, (matrix){s->m, s->n, 0, s->m * s->n}, &p.y));
   DP_TRY(dp_blaslt_algorithm_choose(&p, found));
   if (*found) *product = p;
   return DP_OK;

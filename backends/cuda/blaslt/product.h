@@ -28,9 +28,9 @@ typedef struct {
   dp_dtype dtype;  // a float. 16 bits are summed in float32 and rounded once
   bool tf32;       // a and b, of float32, may be rounded to TF32; sums and c are in float32 all the same
   bool trans_a, trans_b;
-  int64_t m, n, k, batches;     // all > 0
-  int64_t a_stride, b_stride;   // elements between the matrices of a batch; 0: all use one. y's and c's: m * n
-  int64_t a_row, b_row, y_row;  // elements from one row to the next, in memory; 0: rows are dense. c's: y's
+  int64_t m, n, k, batches;    // all > 0
+  int64_t a_stride, b_stride;  // elements between the matrices of a batch; 0: all use one. y's and c's: m * n
+  int64_t a_row, b_row;        // elements from one row to the next, in memory; 0: rows are dense, as y's and c's are
   double alpha, beta;
   bool bias;
   uint32_t alignment;  // bytes, a power of two: of a, b, c and y

@@ -5,22 +5,16 @@
 DP_KERNEL(dp_pool_arguments) {
   const dp_i64 i = dp_index();
   if (i >= a.count) return;
-  I at[3], o[3];
+  I at[3];
   const T *dy = (const T *)a.dy + dp_pool_place_in_x(i, at) * dp_pool_y_plane();
   W sum = 0;
-  for (I n0 = 0; n0 < dp_pool_covers(0); n0++) {
-    o[0] = dp_pool_cover(0, at[0], n0);
-    if (dp_pool_tap(0, at[0], o[0]) < 0) continue;
-    for (I n1 = 0; n1 < dp_pool_covers(1); n1++) {
-      o[1] = dp_pool_cover(1, at[1], n1);
-      if (dp_pool_tap(1, at[1], o[1]) < 0) continue;
-      for (I n2 = 0; n2 < dp_pool_covers(2); n2++) {
-        o[2] = dp_pool_cover(2, at[2], n2);
-        if (dp_pool_tap(2, at[2], o[2]) < 0) continue;
+  for (I t0 = dp_pool_kernel(0) - 1; t0 >= 0; t0--)
+    for (I t1 = dp_pool_kernel(1) - 1; t1 >= 0; t1--)
+      for (I t2 = dp_pool_kernel(2) - 1; t2 >= 0; t2--) {
+        const I o[] = {dp_pool_window(0, at[0], t0), dp_pool_window(1, at[1], t1), dp_pool_window(2, at[2], t2)};
+        if (o[0] < 0 || o[1] < 0 || o[2] < 0) continue;
         const W count = (W)dp_average_count(o, a.padding != 0);
         sum += count > 0 ? GET(dy[dp_pool_y_at(o[0], o[1], o[2])]) / count : 0;
       }
-    }
-  }
   ((T *)a.result)[i] = PUT(sum);
 }

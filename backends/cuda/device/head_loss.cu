@@ -3,6 +3,7 @@
 // cast to float32, and the gradient from it.
 #include "backends/cuda/device/exponentials.h"
 #include "backends/cuda/device/head_loss.h"
+#include "backends/cuda/device/labels.h"
 #include "backends/cuda/device/vectors.h"
 
 enum { LOCAL(each) = DP_HEAD_LOSS_VECTOR / sizeof(T), LOCAL(warps) = 1024 / DP_WARP };
@@ -34,36 +35,30 @@ DP_DEVICE int LOCAL(before)(dp_i64 vector, dp_i64 end) {
   return left < 0 ? 0 : left < LOCAL(each) ? (int)left : (int)LOCAL(each);
 }
 
-// The label, and whether it counts: one that is ignored or no class does not.
-DP_DEVICE bool LOCAL(counts)(const dp_head_loss_arguments *a, dp_i64 i, dp_i64 *label) {
-  *label = (dp_i64)((const LABEL *)a->labels)[i];
-  if (a->has_ignored && *label == a->ignored) return false;
-  if (*label >= 0 && *label < a->classes) return true;
-  dp_report(a->reporter, DP_FAULT_LABEL, dp_place_of(&a->place, i), *label, a->classes);
-  return false;
-}
+DP_LABELS(LOCAL(weight))
 
 DP_BLOCK_KERNEL(dp_head_loss_arguments) {
   DP_SHARED double shared[LOCAL(warps)];
-  T *scores = (T *)a.scores + dp_block() * a.pitch;
+  T *scores = (T *)(a.loss.scores) + dp_block() * a.pitch;
   LOCAL(vector) *vectors = (LOCAL(vector) *)scores;
-  const dp_i64 count = (a.classes + LOCAL(each) - 1) / LOCAL(each), all = a.pitch / LOCAL(each);
+  const dp_i64 count = (a.loss.classes + LOCAL(each) - 1) / LOCAL(each), all = a.pitch / LOCAL(each);
   float most = -DP_INFINITY, sum = 0;
   for (dp_i64 k = dp_thread(); k < count; k += dp_threads()) {
     const LOCAL(vector) v = vectors[k];
-    LOCAL(add)(&most, &sum, &v, LOCAL(before)(k, a.classes));
+    LOCAL(add)(&most, &sum, &v, LOCAL(before)(k, a.loss.classes));
   }
   const dp_exponentials mine = {(double)most, (double)sum}, row = dp_block_exponentials(mine, shared);
   dp_i64 label = 0;
-  const bool counts = LOCAL(counts)(&a, a.first + dp_block(), &label);
+  const bool counts = LOCAL(weight)(&a.loss, a.first + dp_block(), &label) != 0;
   if (dp_thread() == 0)
-    a.losses[a.first + dp_block()] = counts ? row.most + dp_log_sum(row) - (double)GET(scores[label]) : 0;
-  if (!a.dloss) return;
+    a.loss.losses[a.first + dp_block()] = counts ? row.most + dp_log_sum(row) - (double)GET(scores[label]) : 0;
+  if (!a.loss.dloss) return;
   dp_barrier();  // before somebody writes where the label's score is
-  const float top = (float)row.most, factor = counts ? (float)((double)*(const float *)a.dloss / a.divisor) : 0;
+  const float top = (float)row.most,
+              factor = counts ? (float)((double)*(const float *)a.loss.dloss / a.loss.divisor) : 0;
   const float share = (float)(1 / row.sum) + (top - top);  // NaN if the largest is infinite
   for (dp_i64 k = dp_thread(); k < all; k += dp_threads()) {
-    const int count = counts ? LOCAL(before)(k, a.classes) : 0, own = LOCAL(before)(k, label);
+    const int count = counts ? LOCAL(before)(k, a.loss.classes) : 0, own = LOCAL(before)(k, label);
     const bool has_label = label / LOCAL(each) == k;
     LOCAL(vector) v = vectors[k];
     DP_UNROLL

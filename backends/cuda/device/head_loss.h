@@ -2,29 +2,21 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_HEAD_LOSS_H
 #define DP_BACKENDS_CUDA_DEVICE_HEAD_LOSS_H
 
-#include "backends/cuda/device/place.h"
-#include "backends/cuda/device/report.h"
+#include "backends/cuda/device/cross_entropy.h"
 
 // VECTOR: bytes that a thread takes at once; rows begin at multiples of it. THREADS: of a row, at most. More would let
 // fewer rows stay in the cache until they are read again.
 enum { DP_HEAD_LOSS_VECTOR = 16, DP_HEAD_LOSS_THREADS = 512 };
 
 typedef struct {
-  long long classes, pitch;  // pitch: elements from one row of scores to the next
-  long long first;           // the first row's label
-  dp_place place;            // of the labels
-  dp_cuda_reporter reporter;
-  void *scores;
-  const void *labels, *dloss;  // dloss: NULL: no gradient is wanted
-  long long ignored;
-  int has_ignored;
-  double divisor;
-  double *losses;  // by label
+  dp_cross_entropy_arguments loss;  // of all rows, but for `scores`, which are those of this launch; dloss may be NULL
+  long long pitch;                  // elements from one row of scores to the next
+  long long first;                  // the label of the launch's first row
 } dp_head_loss_arguments;
 
 // Rows of `columns` elements copied into rows of `wide` elements, of which those that are more become 0.
 typedef struct {
-  long long columns, wide, from_pitch, to_pitch;
+  long long columns, wide, from_pitch;
   long long parts;  // blocks of a row
   const void *x;
   void *y;

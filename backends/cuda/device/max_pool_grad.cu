@@ -23,7 +23,6 @@ DP_KERNEL(dp_pool_arguments) {
   const T *x = (const T *)a.x + plane * dp_pool_x_plane(), *dy = (const T *)a.dy + plane * dp_pool_y_plane();
   const I own = dp_pool_x_at(at[0], at[1], at[2]);
   W sum = 0;
-  // The later a tap, the earlier the window of which the element is that tap.
   for (I t0 = dp_pool_kernel(0) - 1; t0 >= 0; t0--)
     for (I t1 = dp_pool_kernel(1) - 1; t1 >= 0; t1--)
       for (I t2 = dp_pool_kernel(2) - 1; t2 >= 0; t2--) {

@@ -16,18 +16,10 @@ enum {
   LOCAL(blocks) = LOCAL(elements) * sizeof(C) <= 32 ? 4 : 2  // on a multiprocessor
 };
 
-typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
-  T e[VECTOR];
-} LOCAL(vector);
+DP_VECTOR(LOCAL(vector), LOCAL(load_vector), LOCAL(store_vector), T, VECTOR)
 
 DP_DEVICE void LOCAL(load)(const dp_normalization_grad_arguments *a, const T *x, C *to) {
-  LOCAL(vector) v;
-  if (a->aligned)
-    v = *(const LOCAL(vector) *)x;
-  else {
-    DP_UNROLL
-    for (int l = 0; l < VECTOR; l++) v.e[l] = x[l];
-  }
+  const LOCAL(vector) v = LOCAL(load_vector)(x, a->aligned);
   DP_UNROLL
   for (int l = 0; l < VECTOR; l++) to[l] = (C)GET(v.e[l]);
 }
@@ -36,12 +28,7 @@ DP_DEVICE void LOCAL(store)(const dp_normalization_grad_arguments *a, const C *f
   LOCAL(vector) v;
   DP_UNROLL
   for (int l = 0; l < VECTOR; l++) v.e[l] = PUT(from[l]);
-  if (a->aligned)
-    *(LOCAL(vector) *)x = v;
-  else {
-    DP_UNROLL
-    for (int l = 0; l < VECTOR; l++) x[l] = v.e[l];
-  }
+  LOCAL(store_vector)(x, v, a->aligned);
 }
 
 enum { LOCAL(joined) = 3 };

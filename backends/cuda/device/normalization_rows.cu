@@ -5,18 +5,7 @@
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/vectors.h"
 
-typedef struct DP_ALIGNED(WIDTH * sizeof(T)) {
-  T e[WIDTH];
-} LOCAL(vector);
-
-DP_DEVICE LOCAL(vector) LOCAL(load)(const dp_normalization_arguments *a, const void *from, dp_i64 i) {
-  const T *x = (const T *)from + i;
-  if (a->aligned) return *(const LOCAL(vector) *)x;
-  LOCAL(vector) v;
-  DP_UNROLL
-  for (int l = 0; l < WIDTH; l++) v.e[l] = x[l];
-  return v;
-}
+DP_VECTOR(LOCAL(vector), LOCAL(load), LOCAL(store), T, WIDTH)
 
 DP_DEVICE dp_moments LOCAL(wide)(const dp_normalization_arguments *a, const T *x, const T *scale, const T *bias, T *y) {
   const dp_i64 lane = dp_thread() % DP_WARP;
@@ -52,7 +41,7 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
   for (int k = 0; k < VECTORS; k++) {
     const dp_i64 i = (k * DP_WARP + lane) * WIDTH;
     if (i >= a.length) break;
-    const LOCAL(vector) v = LOCAL(load)(&a, x, i);
+    const LOCAL(vector) v = LOCAL(load)(x + i, a.aligned);
     DP_UNROLL
     for (int l = 0; l < WIDTH; l++) {
       z[k][l] = GET(v.e[l]) - origin;
@@ -79,14 +68,12 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
   for (int k = 0; k < VECTORS; k++) {
     const dp_i64 i = (k * DP_WARP + lane) * WIDTH;
     if (i >= a.length) break;
-    const LOCAL(vector) scale = LOCAL(load)(&a, a.scale, i), bias = LOCAL(load)(&a, a.bias ? a.bias : a.scale, i);
+    const LOCAL(vector) scale = LOCAL(load)((const T *)a.scale + i, a.aligned);
+    const LOCAL(vector) bias = LOCAL(load)((const T *)(a.bias ? a.bias : a.scale) + i, a.aligned);
     LOCAL(vector) v;
     DP_UNROLL
     for (int l = 0; l < WIDTH; l++) v.e[l] = PUT(z[k][l] * (W)invstd * GET(scale.e[l]) + (a.bias ? GET(bias.e[l]) : 0));
-    if (a.aligned)
-      *(LOCAL(vector) *)(y + i) = v;
-    else
-      for (int l = 0; l < WIDTH; l++) y[i + l] = v.e[l];
+    LOCAL(store)(y + i, v, a.aligned);
   }
   LOCAL(keep)(&a, row, (double)origin + mean, invstd);
 }

@@ -7,7 +7,7 @@ DP_KERNEL(dp_pitch_arguments) {
   const dp_i64 row = dp_block() / a.parts;
   const dp_i64 from = dp_block() % a.parts * (DP_PITCH_EACH * DP_PITCH_THREADS) + dp_thread();
   const T *x = (const T *)a.x + row * a.from_pitch;
-  T *y = (T *)a.y + row * a.to_pitch;
+  T *y = (T *)a.y + row * a.wide;
   T held[DP_PITCH_EACH];
   DP_UNROLL
   for (int k = 0; k < DP_PITCH_EACH; k++) {

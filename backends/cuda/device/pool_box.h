@@ -20,9 +20,6 @@ DP_POOL_LIST(dp_pool_dilation, DILATION)
 DP_POOL_LIST(dp_pool_pad, PAD)
 DP_POOL_LIST(dp_pool_pad_end, PAD_END)
 
-// How far a window's last tap is from its first.
-DP_DEVICE I dp_pool_reach(int d) { return (dp_pool_kernel(d) - 1) * dp_pool_dilation(d); }
-
 DP_DEVICE I dp_pool_x_plane(void) { return dp_pool_x(0) * dp_pool_x(1) * dp_pool_x(2); }
 DP_DEVICE I dp_pool_y_plane(void) { return dp_pool_y(0) * dp_pool_y(1) * dp_pool_y(2); }
 
@@ -80,22 +77,11 @@ DP_DEVICE double dp_pool_taps(const dp_pool_box *box) {
 DP_POOL_PLACE(dp_pool_place_in_x, dp_pool_x)
 DP_POOL_PLACE(dp_pool_place_in_y, dp_pool_y)
 
-// The window along dim d of which element `at` is tap number t; -1: there is none.
+// The window along dim d of which element `at` is tap number t; -1: there is none. The later a tap, the earlier the
+// window.
 DP_DEVICE I dp_pool_window(int d, I at, I t) {
   const I begin = at + dp_pool_pad(d) - t * dp_pool_dilation(d), o = begin / dp_pool_stride(d);
   return begin >= 0 && o * dp_pool_stride(d) == begin && o < dp_pool_y(d) ? o : -1;
-}
-
-// At most so many windows along dim d cover an element. Window number n of them, in order, for element `at`; which of
-// its taps the element is, or -1: the window is none, or does not cover it.
-DP_DEVICE I dp_pool_covers(int d) { return dp_pool_reach(d) / dp_pool_stride(d) + 1; }
-DP_DEVICE I dp_pool_cover(int d, I at, I n) {
-  return (at + dp_pool_pad(d)) / dp_pool_stride(d) - (dp_pool_covers(d) - 1) + n;
-}
-DP_DEVICE I dp_pool_tap(int d, I at, I o) {
-  const I distance = at + dp_pool_pad(d) - o * dp_pool_stride(d), tap = distance / dp_pool_dilation(d);
-  const int is_window = o >= 0 && o < dp_pool_y(d);
-  return is_window && distance <= dp_pool_reach(d) && tap * dp_pool_dilation(d) == distance ? tap : -1;
 }
 
 #endif

@@ -13,18 +13,7 @@ enum {
   LOCAL(unrolled) = 4                            // loads that are under way at once
 };
 
-typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
-  T e[VECTOR];
-} LOCAL(vector);
-
-DP_DEVICE void LOCAL(load)(const dp_reduce_arguments *a, const T *x, LOCAL(vector) * v) {
-  if (a->aligned) {
-    *v = *(const LOCAL(vector) *)x;
-    return;
-  }
-  DP_UNROLL
-  for (int l = 0; l < VECTOR; l++) v->e[l] = x[l];
-}
+DP_VECTOR(LOCAL(vector), LOCAL(load), LOCAL(store), T, VECTOR)
 
 DP_DEVICE void LOCAL(add)(A *results, const LOCAL(vector) * v) {
   DP_UNROLL
@@ -62,13 +51,12 @@ DP_BOUNDED_KERNEL(dp_reduce_arguments, DP_REDUCE_THREADS, 4) {
       LOCAL(vector) v[LOCAL(unrolled)];
       DP_UNROLL
       for (int u = 0; u < LOCAL(unrolled); u++)
-        LOCAL(load)(&a, x + dp_reduce_offset(&a.reduced, (i + u * SHARERS) * step), &v[u]);
+        v[u] = LOCAL(load)(x + dp_reduce_offset(&a.reduced, (i + u * SHARERS) * step), a.aligned);
       DP_UNROLL
       for (int u = 0; u < LOCAL(unrolled); u++) LOCAL(add)(acc, &v[u]);
     }
     for (; i < end; i += SHARERS) {
-      LOCAL(vector) v;
-      LOCAL(load)(&a, x + dp_reduce_offset(&a.reduced, i * step), &v);
+      const LOCAL(vector) v = LOCAL(load)(x + dp_reduce_offset(&a.reduced, i * step), a.aligned);
       LOCAL(add)(acc, &v);
     }
   }

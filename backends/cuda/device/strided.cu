@@ -3,9 +3,7 @@
 #include "backends/cuda/device/strided.h"
 #include "backends/cuda/device/vectors.h"
 
-typedef struct DP_ALIGNED(WIDTH * sizeof(T)) {
-  T e[WIDTH];
-} LOCAL(vector);
+DP_VECTOR(LOCAL(vector), LOCAL(load), LOCAL(store), T, WIDTH)
 
 DP_KERNEL(dp_strided_arguments) {
   for (dp_i64 i = dp_index(); i < a.count; i += dp_stride()) {
@@ -19,12 +17,6 @@ DP_KERNEL(dp_strided_arguments) {
     }
     from += (dp_i64)rest * a.from_strides[0];
     to += (dp_i64)rest * a.to_strides[0];
-    const T *x = (const T *)a.from + from;
-    T *y = (T *)a.to + to;
-    if (a.aligned) {
-      *(LOCAL(vector) *)y = *(const LOCAL(vector) *)x;
-      continue;
-    }
-    for (int l = 0; l < WIDTH; l++) y[l] = x[l];
+    LOCAL(store)((T *)a.to + to, LOCAL(load)((const T *)a.from + from, a.aligned), a.aligned);
   }
 }

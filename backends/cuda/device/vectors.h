@@ -12,4 +12,25 @@ enum { DP_VECTOR_BYTES = 16 };  // that one instruction moves
 #define DP_UNROLL
 #endif
 
+// Defines VECTOR, of COUNT elements of TYPE, and how one is read and written: at once where `aligned`, else one by one.
+#define DP_VECTOR(VECTOR, LOAD, STORE, TYPE, COUNT)                    \
+  typedef struct DP_ALIGNED((COUNT) * sizeof(TYPE)) {                  \
+    TYPE e[COUNT];                                                     \
+  } VECTOR;                                                            \
+  DP_DEVICE VECTOR LOAD(const TYPE *from, dp_i64 aligned) {            \
+    VECTOR v;                                                          \
+    if (aligned) return *(const VECTOR *)from;                         \
+    DP_UNROLL                                                          \
+    for (int dp_l = 0; dp_l < (COUNT); dp_l++) v.e[dp_l] = from[dp_l]; \
+    return v;                                                          \
+  }                                                                    \
+  DP_DEVICE void STORE(TYPE *to, VECTOR v, dp_i64 aligned) {           \
+    if (aligned) {                                                     \
+      *(VECTOR *)to = v;                                               \
+      return;                                                          \
+    }                                                                  \
+    DP_UNROLL                                                          \
+    for (int dp_l = 0; dp_l < (COUNT); dp_l++) to[dp_l] = v.e[dp_l];   \
+  }
+
 #endif
