@@ -96,6 +96,7 @@ struct dp_value {
   // extents, those so far. Partial: those that it is the partial result of.
   int micro_first, micro_count;
   dp_space space;
+  dp_layout layout;        // of a value on a device
   uint64_t offset, bytes;  // in its space; the size of the largest shard
 };
 

@@ -56,6 +56,12 @@ static inline bool dp_dim_equal(dp_dim a, dp_dim b) { return a.scale == b.scale 
 static inline bool dp_dim_is(dp_dim d, int64_t extent) { return d.scale == 0 && d.offset == extent; }
 static inline int64_t dp_dim_at(dp_dim d, int64_t n) { return d.scale * n + d.offset; }
 
+// How the elements of a tensor lie on a device, dense over its local extents.
+typedef enum {
+  DP_LAYOUT_PLAIN = 0,  // the last dim's elements are neighbours
+  DP_LAYOUT_NHWC,       // of rank 4: those of dim 1, then of dim 3, dim 2, dim 0
+} dp_layout;
+
 bool dp_shape_equal(const dp_shape *a, const dp_shape *b);
 bool dp_shape_is_symbolic(const dp_shape *shape);
 // Extents at n. The number of elements is their product; both were checked for overflow when the shape was made.

@@ -10,13 +10,18 @@ static inline bool computes(const dp_kernel *kernel, const dp_op *op) {
 
 bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op) { return computes(kernel, op); }
 
-bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec) {
-  uint32_t types = kernel->types ? kernel->types : DP_UPCAST;
-  for (int i = 0; i < spec->n_inputs; i++)
-    if (spec->inputs[i].present && !(DP_BIT(spec->inputs[i].dtype) & types)) return false;
-  for (int i = 0; i < spec->n_outputs; i++)
-    if (spec->outputs[i].present && !(DP_BIT(spec->outputs[i].dtype) & types)) return false;
+static bool takes(const dp_kernel *kernel, int count, const dp_kernel_operand *operands) {
+  const uint32_t types = kernel->types ? kernel->types : DP_UPCAST;
+  for (int i = 0; i < count; i++) {
+    if (!operands[i].present) continue;
+    if (!(DP_BIT(operands[i].dtype) & types)) return false;
+    if (operands[i].layout != DP_LAYOUT_PLAIN && !kernel->channels_last) return false;
+  }
   return true;
+}
+
+bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec) {
+  return takes(kernel, spec->n_inputs, spec->inputs) && takes(kernel, spec->n_outputs, spec->outputs);
 }
 
 const dp_kernel *dp_kernel_select(const dp_target *target, const dp_kernel_spec *spec, bool reference_only) {

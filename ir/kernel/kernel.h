@@ -15,8 +15,9 @@ extern "C" {
 
 typedef struct {
   dp_dtype dtype;
-  bool present;    // false: an omitted optional operand
-  dp_local local;  // whole and local extents, at one n on one device
+  bool present;      // false: an omitted optional operand
+  dp_local local;    // whole and local extents, at one n on one device
+  dp_layout layout;  // other than plain only for kernels that are `channels_last`
 } dp_kernel_operand;
 
 // One node of a region (ir/ops/region.c). Its operands and results are values of the region by index, -1 where one is
@@ -66,6 +67,8 @@ typedef struct dp_kernel {
   // The element types that it accepts for operands and results. 0: DP_UPCAST; an operator's other types are converted
   // to these (backends/cpu/upcast.c).
   uint32_t types;
+  // Whether operands and results of rank 4 may lie in NHWC; `match` tells which of them together.
+  bool channels_last;
   // Whether it can run the node: types, attributes, ranks, layouts. The extents are those of the largest shard. NULL:
   // always. A kernel that matches the largest part must match every smaller one, including an empty part, so that a
   // plan's reader can check again.
@@ -141,7 +144,7 @@ typedef struct dp_target {
   const struct dp_target *host;
 } dp_target;
 
-// Whether the kernel computes that operator; whether it supports the types of these operands and results.
+// Whether the kernel computes that operator; whether it supports the types and layouts of these operands and results.
 bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op);
 bool dp_kernel_takes(const dp_kernel *kernel, const dp_kernel_spec *spec);
 // The best matching kernel of the target; NULL when there is none.

@@ -44,7 +44,7 @@ static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
     set->of = (uint32_t)dp_mesh_microbatches(&e->model->mesh);
     t->micro = set;
   }
-  t->layout = DP__LAYOUT__PLAIN;
+  t->layout = value->layout == DP_LAYOUT_NHWC ? DP__LAYOUT__NHWC : DP__LAYOUT__PLAIN;
   t->dtype = (int32_t)value->type.dtype;
   t->space = space_of(value->space);
   t->offset = value->offset;

@@ -7,7 +7,7 @@
 #include "passes/emit/kernels.h"
 
 static dp_kernel_operand operand_of(const dp_model *model, const dp_value *value) {
-  return (dp_kernel_operand){value->type.dtype, true, dp_largest_shard_of(model, value)};
+  return (dp_kernel_operand){value->type.dtype, true, dp_largest_shard_of(model, value), value->layout};
 }
 
 int dp_kernels_threads(const dp_compile *compile) {

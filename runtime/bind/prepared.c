@@ -23,7 +23,8 @@ struct dp_prepared {
 // ---- equality -------------------------------------------------------------------------------------------------------
 
 bool dp_kernel_operand_equal(const dp_kernel_operand *a, const dp_kernel_operand *b) {
-  if (a->present != b->present || a->dtype != b->dtype || a->local.rank != b->local.rank) return false;
+  if (a->present != b->present || a->dtype != b->dtype || a->layout != b->layout || a->local.rank != b->local.rank)
+    return false;
   size_t bytes = (size_t)a->local.rank * sizeof a->local.lo[0];
   return !memcmp(a->local.whole, b->local.whole, bytes) && !memcmp(a->local.outer, b->local.outer, bytes) &&
          !memcmp(a->local.unit, b->local.unit, bytes) && !memcmp(a->local.lo, b->local.lo, bytes) &&

@@ -46,7 +46,7 @@ struct Drawn {
   }
 
   int UpTo(size_t n) { return static_cast<int>(rng() % n); }
-  dp_kernel_operand Value(const std::vector<int64_t> &of) { return {dtype, true, LocalOf(of)}; }
+  dp_kernel_operand Value(const std::vector<int64_t> &of) { return {dtype, true, LocalOf(of), DP_LAYOUT_PLAIN}; }
 
   // The same extents, with some replaced by 1 and some of the first left out.
   std::vector<int64_t> Broadcast() {

@@ -227,9 +227,11 @@ TEST(Reference, InPlaceGivesTheSame) {
     if (in[0].bytes.size() != out[0].bytes.size()) continue;
     for (int i = 0; i < node->n_inputs; i++)
       if (node->inputs[i])
-        operands[i] = {in[size_t(i)].dtype, true, in[size_t(i)].local}, from[i] = in[size_t(i)].bytes.data();
+        operands[i] = {in[size_t(i)].dtype, true, in[size_t(i)].local, DP_LAYOUT_PLAIN},
+        from[i] = in[size_t(i)].bytes.data();
     for (int i = 0; i < node->n_outputs; i++)
-      made[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local}, to[i] = out[size_t(i)].bytes.data();
+      made[i] = {out[size_t(i)].dtype, true, out[size_t(i)].local, DP_LAYOUT_PLAIN},
+      to[i] = out[size_t(i)].bytes.data();
     const dp_kernel *kernel = dp_kernel_select(&dp_target_cpu, &spec, true);
     if (!kernel || !kernel->in_place) continue;  // none: ONNX's Dropout, which programs do not contain
     std::vector<uint64_t> scratch(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) / 8 + 1 : 0);

@@ -73,7 +73,7 @@ struct RegionBuilder {
       for (size_t v = 0; v < made.size(); v++) {
         if ((made[v].operand ? 0 : made[v].result ? 1 : 2) != round) continue;
         number[v] = static_cast<int32_t>(values.size());
-        values.push_back({made[v].dtype, true, LocalOf(made[v].extents)});
+        values.push_back({made[v].dtype, true, LocalOf(made[v].extents), DP_LAYOUT_PLAIN});
         value_at.push_back(v);
         n_inputs += !round;
         n_outputs += round == 1;

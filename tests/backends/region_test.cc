@@ -151,13 +151,13 @@ struct Updates {
     const auto n = static_cast<int32_t>(sizes.size()), n_inputs = kOperands * n + 3;
     for (int32_t i = 0; i < n; i++)
       for (int k = 0; k < kOperands; k++) {
-        values.push_back({DP_FLOAT32, true, LocalOf({sizes[static_cast<size_t>(i)]})});
+        values.push_back({DP_FLOAT32, true, LocalOf({sizes[static_cast<size_t>(i)]}), DP_LAYOUT_PLAIN});
         numbers.emplace_back(static_cast<size_t>(sizes[static_cast<size_t>(i)]));
         for (float &x : numbers.back()) x = static_cast<float>(rng() % 1000) / 1000;
       }
-    values.push_back({DP_FLOAT32, true, LocalOf({})});
-    values.push_back({DP_INT64, true, LocalOf({})});
-    values.push_back({DP_FLOAT32, true, LocalOf({})});
+    values.push_back({DP_FLOAT32, true, LocalOf({}), DP_LAYOUT_PLAIN});
+    values.push_back({DP_INT64, true, LocalOf({}), DP_LAYOUT_PLAIN});
+    values.push_back({DP_FLOAT32, true, LocalOf({}), DP_LAYOUT_PLAIN});
     for (int32_t i = 0; i < n; i++) {
       const int32_t first = i * kOperands, result = n_inputs + i * kResults;
       taken.push_back({first, first + 1, first + 2, first + 3, n_inputs - 3, n_inputs - 2, n_inputs - 1});

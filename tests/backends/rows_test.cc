@@ -140,13 +140,13 @@ int ExpectTheReference(const char *name, bool (*takes)(const Row &r)) {
     for (const Tensor &x : r.in) {
       taken.push_back(x.dtype == DP_NO_TYPE ? -1 : static_cast<int32_t>(from.size()));
       if (x.dtype == DP_NO_TYPE) continue;
-      values.push_back({x.dtype, true, x.local});
+      values.push_back({x.dtype, true, x.local, DP_LAYOUT_PLAIN});
       from.push_back(x.bytes.data());
     }
     const size_t n_inputs = values.size();
     for (Tensor &y : out) {
       made.push_back(static_cast<int32_t>(values.size()));
-      values.push_back({y.dtype, true, y.local});
+      values.push_back({y.dtype, true, y.local, DP_LAYOUT_PLAIN});
       to.push_back(y.bytes.data());
       std::fill(y.bytes.begin(), y.bytes.end(), 0xff);
     }
@@ -214,8 +214,8 @@ TEST(Channels, In16BitsAreTheReferenceBitForBit) {
     SCOPED_TRACE(c.Name());
     const std::vector<Tensor> expected = r.Compute();
     std::vector<dp_kernel_operand> in, out;
-    for (const Tensor &x : r.in) in.push_back({x.dtype, true, x.local});
-    for (const Tensor &y : expected) out.push_back({y.dtype, true, y.local});
+    for (const Tensor &x : r.in) in.push_back({x.dtype, true, x.local, DP_LAYOUT_PLAIN});
+    for (const Tensor &y : expected) out.push_back({y.dtype, true, y.local, DP_LAYOUT_PLAIN});
     dp_kernel_spec spec{};
     spec.op = c.op;
     spec.node = r.built.node;

@@ -187,10 +187,10 @@ const dp_kernel *Selected(const Built &built, const std::vector<Tensor> &in, int
   spec.outputs = results.data();
   spec.threads = 1;
   for (size_t i = 0; i < in.size(); i++)
-    if (built.operands[i]) operands[i] = {in[i].dtype, true, in[i].local};
+    if (built.operands[i]) operands[i] = {in[i].dtype, true, in[i].local, DP_LAYOUT_PLAIN};
   for (int i = 0; i < n_results; i++) {
     const Tensor y = MakeWhole(built.node->outputs[i]->type, built.n);
-    results[static_cast<size_t>(i)] = {y.dtype, true, y.local};
+    results[static_cast<size_t>(i)] = {y.dtype, true, y.local, DP_LAYOUT_PLAIN};
   }
   return dp_kernel_select(&dp_target_cpu, &spec, false);
 }

@@ -56,9 +56,9 @@ Spec::Spec(const dp_node *of, const std::vector<Tensor> &in, const std::vector<T
   n_inputs = of->n_inputs;
   n_outputs = of->n_outputs;
   for (int i = 0; i < n_inputs; i++)
-    if (of->inputs[i]) operands[size_t(i)] = {in[size_t(i)].dtype, true, in[size_t(i)].local};
+    if (of->inputs[i]) operands[size_t(i)] = {in[size_t(i)].dtype, true, in[size_t(i)].local, DP_LAYOUT_PLAIN};
   for (int i = 0; i < n_outputs; i++)
-    if (of->outputs[i]) made[size_t(i)] = {out[size_t(i)].dtype, true, out[size_t(i)].local};
+    if (of->outputs[i]) made[size_t(i)] = {out[size_t(i)].dtype, true, out[size_t(i)].local, DP_LAYOUT_PLAIN};
   inputs = operands.data();
   outputs = made.data();
 }

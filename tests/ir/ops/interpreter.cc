@@ -80,13 +80,13 @@ std::string RunNode(const dp_target &target, const dp_node *node, const std::vec
   spec.outputs = made;
   for (int i = 0; i < node->n_inputs; i++) {
     if (!in[size_t(i)]) continue;
-    operands[i] = {in[size_t(i)]->dtype, true, in[size_t(i)]->local};
+    operands[i] = {in[size_t(i)]->dtype, true, in[size_t(i)]->local, DP_LAYOUT_PLAIN};
     from[i] = in[size_t(i)]->bytes.empty() ? static_cast<const void *>(&nowhere) : in[size_t(i)]->bytes.data();
   }
   uint64_t room = 0;
   for (int i = 0; i < node->n_outputs; i++) {
     if (!out[size_t(i)]) continue;
-    made[i] = {out[size_t(i)]->dtype, true, out[size_t(i)]->local};
+    made[i] = {out[size_t(i)]->dtype, true, out[size_t(i)]->local, DP_LAYOUT_PLAIN};
     to[i] = out[size_t(i)]->bytes.empty() ? static_cast<void *>(&room) : out[size_t(i)]->bytes.data();
   }
   const dp_kernel *kernel = dp_kernel_select(&target, &spec, reference_only);

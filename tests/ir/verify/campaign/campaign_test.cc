@@ -11,9 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "tests/ir/verify/campaign/campaign.h"
 
@@ -115,11 +117,28 @@ size_t RunBatch(const Kinds &kinds, size_t first, size_t end, std::vector<Record
   return next + 1;
 }
 
+// Each thread waits for the processes of its own batches. A process that is forked beside other threads cannot be
+// followed by the thread sanitizer.
+size_t Workers() {
+#if defined(__SANITIZE_THREAD__)
+  return 1;
+#else
+  return std::max(1u, std::thread::hardware_concurrency());
+#endif
+}
+
 std::vector<Record> RunAll(const Kinds &kinds, size_t cases) {
   std::vector<Record> records(cases);
   Families();
-  for (size_t at = Number("CAMPAIGN_FIRST", 0); at < cases;)
-    at = RunBatch(kinds, at, std::min(cases, at + kBatch), &records);
+  std::atomic<size_t> batch{First()};
+  auto work = [&] {
+    for (size_t first; (first = batch.fetch_add(kBatch)) < cases;)
+      for (size_t at = first, end = std::min(cases, first + kBatch); at < end;) at = RunBatch(kinds, at, end, &records);
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < Workers(); i++) others.emplace_back(work);
+  work();
+  for (std::thread &other : others) other.join();
   return records;
 }
 

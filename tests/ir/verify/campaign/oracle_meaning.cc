@@ -256,7 +256,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   for (size_t i = 0; i < in->n_inputs; i++) {
     if (!in->inputs[i]) continue;
     Operand &x = operands[i] = Look(Tensor(in->inputs[i] - 1), d);
-    taken[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    taken[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local, DP_LAYOUT_PLAIN};
     uint8_t *copy = in_[i].Take(x.needed);
     Read(x, d, copy);
     from[i] = copy;
@@ -276,7 +276,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   for (size_t k = 0; k < in->n_outputs; k++) {
     if (!in->outputs[k]) continue;
     Operand &x = results[k] = Look(Tensor(in->outputs[k] - 1), d);
-    made[k] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    made[k] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local, DP_LAYOUT_PLAIN};
     to[k] = out_[k].Take(x.needed);
   }
   Check(!kernel->match || kernel->match(&spec), "a kernel that does not take its operands");

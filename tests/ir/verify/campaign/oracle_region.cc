@@ -81,7 +81,7 @@ void Machine::Member(const Dp__Instruction *member, size_t d, RegionCopies *copi
     auto &held = made.count(member->inputs[i]) ? made : operands;
     if (!held.count(member->inputs[i])) throw Broken{"a member takes what its region does not have"};
     Copy &x = held[member->inputs[i]];
-    taken[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local};
+    taken[i] = {static_cast<dp_dtype>(x.claim->dtype), true, x.local, DP_LAYOUT_PLAIN};
     from[i] = x.Bytes();
   }
   std::map<uint32_t, Copy> results;
@@ -90,7 +90,7 @@ void Machine::Member(const Dp__Instruction *member, size_t d, RegionCopies *copi
     if (made.count(member->outputs[i]) || operands.count(member->outputs[i])) throw Broken{"made twice in a region"};
     Operand y = Look(Tensor(member->outputs[i] - 1), d);
     Copy &copy = results[member->outputs[i]] = Garbage(y.claim, y.local, y.needed);
-    given[i] = {static_cast<dp_dtype>(y.claim->dtype), true, y.local};
+    given[i] = {static_cast<dp_dtype>(y.claim->dtype), true, y.local, DP_LAYOUT_PLAIN};
     to[i] = copy.Bytes();
   }
   const dp_kernel *kernel = dp_kernel_select(&dp_target_cpu, &spec, true);
