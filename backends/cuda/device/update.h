@@ -6,11 +6,10 @@
 // first. Threads of a block.
 enum { DP_UPDATE_EACH = 16, DP_UPDATE_THREADS = 256 };
 
-// in: parameter, its state, gradient. out: parameter and state; most often where they are in `in`. State that an
-// optimizer has not is NULL.
+// in, out: parameter and its state, most often at the same place. State that an optimizer has not is NULL.
 typedef struct {
   long long count, first_block;
-  const void *in[4];
+  const void *in[3], *gradient;
   void *out[3];
 } dp_update_tensor;
 
