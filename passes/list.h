@@ -39,6 +39,8 @@ DP_PASS(fuse)
 DP_PASS(bucket)
 DP_PASS(updates)
 DP_PASS(streams)
+// Once it is known which instructions there are, and before their kernels are chosen by how operands lie.
+DP_PASS(layout)
 DP_PASS(kernels)
 DP_PASS(memory)
 DP_PASS(emit)

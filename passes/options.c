@@ -71,9 +71,11 @@ static dp_status check_choices(const dp_compile *compile) {
   static const char *const modes[] = {"train", "infer", NULL};
   static const char *const norms[] = {"sync", "local", NULL};
   static const char *const bounds[] = {"pass", "zero", NULL};
+  static const char *const layouts[] = {"auto", "plain", NULL};
   static const char *const schedules[] = {"1f1b", "gpipe", NULL};
   if (o->mode) DP_TRY(check_choice("--mode", o->mode, modes));
   if (o->batchnorm) DP_TRY(check_choice("--batchnorm", o->batchnorm, norms));
+  if (o->layout) DP_TRY(check_choice("--layout", o->layout, layouts));
   if (o->clip_grad_at_bound) DP_TRY(check_choice("--clip-grad-at-bound", o->clip_grad_at_bound, bounds));
   if (o->pipeline_schedule) DP_TRY(check_choice("--schedule", o->pipeline_schedule, schedules));
   if (o->zero_stage && !compile->strategy->n_zero_stages) return refuse_zero_stage();

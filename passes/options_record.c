@@ -61,6 +61,7 @@ Dp__Options *dp_options_message(dp_arena *arena, const dp_options *o) {
   m->train = texts_of(arena, o->n_train, o->train);
   m->as_exported = o->as_exported;
   m->no_fuse = o->no_fuse;
+  m->layout = copy_string(arena, o->layout);
   m->fast_math = copy_string(arena, o->fast_math);
   m->reproducible = o->reproducible;
   m->calibration = copy_string(arena, o->calibration);
@@ -125,6 +126,7 @@ Dp__Options *dp_options_record(const dp_compile *compile) {
   take_text(&m->precision, "fp32");
   take_text(&m->recompute, "none");
   take_text(&m->offload, "none");
+  take_text(&m->layout, "auto");
   take_text(&m->batchnorm, "sync");
   take_text(&m->clip_grad_at_bound, "pass");
   dp_plan_options_set_defaulted(model->arena, given, m);

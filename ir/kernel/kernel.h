@@ -136,6 +136,7 @@ typedef struct dp_target {
   // Scores of a loss that take so many bytes or more on a device are made and used in chunks (passes/fuse/heads.c).
   // 0: never.
   double chunk_bytes;
+  bool channels_last;  // convolutions in 16 bits gain by images in NHWC (passes/emit/layout.c)
   // Its devices have memory that is not the host's, and copies between the two pay for values of so many bytes on a
   // device (passes/recompute/offload.c). 0: there is one kind of memory.
   double offload_bytes;

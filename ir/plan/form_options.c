@@ -149,6 +149,20 @@ static bool has_region(const Dp__Program *program) {
   return false;
 }
 
+static bool has_layouts(const Dp__Program *program) {
+  for (size_t t = 0; t < program->n_tensors; t++)
+    if (program->tensors[t]->layout != DP__LAYOUT__PLAIN) return true;
+  return false;
+}
+
+static dp_status check_layout(const form *f) {
+  DP_TRY(check_choice(f, "layout", f->o->layout, "auto", "plain"));
+  for (size_t r = 0; !strcmp(f->o->layout, "plain") && r < f->plan->n_roles; r++)
+    for (size_t p = 0; p < f->plan->roles[r]->n_programs; p++)
+      if (has_layouts(f->plan->roles[r]->programs[p])) return refuse(f, "layout", "plain", "others");
+  return DP_OK;
+}
+
 static dp_status check_fusion(const form *f) {
   for (size_t r = 0; f->o->no_fuse && r < f->plan->n_roles; r++)
     for (size_t p = 0; p < f->plan->roles[r]->n_programs; p++)
@@ -197,6 +211,7 @@ dp_status dp_plan_form_options(dp_fault *fault, const Dp__Plan *plan) {
   DP_TRY(check_devices(&f));
   DP_TRY(check_target(&f));
   DP_TRY(check_fusion(&f));
+  DP_TRY(check_layout(&f));
   DP_TRY(check_offload(&f));
   DP_TRY(check_training(&f));
   return check_defaulted(&f);

@@ -97,6 +97,7 @@ static dp_status take_value_notes(const dp_text_lex *lex, dp_text_location locat
   value->micro_first = notes->micro[0];
   value->micro_count = notes->micro[1];
   value->space = (dp_space)notes->space;
+  value->layout = (dp_layout)notes->layout;
   value->offset = notes->offset;
   value->bytes = notes->bytes;
   if (!notes->logical) return DP_OK;

@@ -9,7 +9,9 @@
 const char *const dp_text_spaces[] = {"none",        "persistent",   "transient", "host_input",
                                       "host_output", "device_input", "offload",   NULL};
 
-typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, EVENTS, STAGES, MICRO, CONSTRAINTS } form;
+const char *const dp_text_layouts[] = {"plain", "nhwc", NULL};
+
+typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, LAYOUT, EVENTS, STAGES, MICRO, CONSTRAINTS } form;
 
 // One table says which notes there are, what they may follow and their syntax.
 static const struct {
@@ -26,6 +28,7 @@ static const struct {
     {"stages", DP_TEXT_OF_VARIABLE, STAGES, 0},
     {"micro", DP_TEXT_OF_VALUE, MICRO, 0},
     {"space", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, SPACE, 0},
+    {"layout", DP_TEXT_OF_VALUE, LAYOUT, 0},
     {"offset", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, BYTES, offsetof(dp_text_notes, offset)},
     {"bytes", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, BYTES, offsetof(dp_text_notes, bytes)},
     {"kernel", DP_TEXT_OF_NODE, NAME, offsetof(dp_text_notes, kernel)},
@@ -52,13 +55,14 @@ static dp_status parse_placements(dp_text_lex *lex, dp_text_notes *notes) {
   return dp_text_lex_next(lex);
 }
 
-static dp_status parse_space(dp_text_lex *lex, dp_text_notes *notes) {
-  for (int i = 0; dp_text_spaces[i]; i++)
-    if (dp_text_lex_is(lex, dp_text_spaces[i])) {
-      notes->space = i;
+// One of `words`, which ends with NULL.
+static dp_status parse_word(dp_text_lex *lex, const char *const *words, const char *expected, int64_t *index) {
+  for (int i = 0; words[i]; i++)
+    if (dp_text_lex_is(lex, words[i])) {
+      *index = i;
       return dp_text_lex_next(lex);
     }
-  return dp_text_lex_expected(lex, "persistent, transient, host_input, host_output, device_input or offload");
+  return dp_text_lex_expected(lex, expected);
 }
 
 // [1,2,3]
@@ -112,7 +116,10 @@ static dp_status parse_note(dp_text_lex *lex, unsigned of, unsigned *seen, dp_te
     case PLACEMENTS:
       return parse_placements(lex, notes);
     case SPACE:
-      return parse_space(lex, notes);
+      return parse_word(lex, dp_text_spaces, "persistent, transient, host_input, host_output, device_input or offload",
+                        &notes->space);
+    case LAYOUT:
+      return parse_word(lex, dp_text_layouts, "plain or nhwc", &notes->layout);
     case EVENTS:
       return parse_numbers(lex, "an event", &notes->n_waits, &notes->waits);
     case STAGES:

@@ -29,7 +29,7 @@ static void note_bytes(printer *p, const char *key, uint64_t bytes) {
 }
 
 static bool has_notes(const printer *p, const dp_value *v) {
-  return (v->logical && p->graph->logical) || v->space || v->offset || v->bytes || v->micro_count ||
+  return (v->logical && p->graph->logical) || v->space || v->layout || v->offset || v->bytes || v->micro_count ||
          dp_text_print_are_placed(v->placements, p->graph->model->mesh.n_axes);
 }
 
@@ -39,6 +39,7 @@ static void print_value_notes(printer *p, const dp_value *v) {
     dp_text_print_placements(begin_note(p, "at"), v->placements, n_axes);
   if (v->micro_count) fprintf(begin_note(p, "micro"), "[%d,%d]", v->micro_first, v->micro_count);
   if (v->space) fputs(dp_text_spaces[v->space], begin_note(p, "space"));
+  if (v->layout) fputs(dp_text_layouts[v->layout], begin_note(p, "layout"));
   note_bytes(p, "offset", v->offset);
   note_bytes(p, "bytes", v->bytes);
   if (v->logical && p->graph->logical) dp_text_print_name(begin_note(p, "logical"), v->logical->name);

@@ -31,7 +31,7 @@ typedef struct {
   int64_t device, stage, signal, threads;
   dp_placement *placements;  // n_placements of them
   int64_t n_placements;
-  int64_t space;
+  int64_t space, layout;
   uint64_t offset, bytes, scratch_offset, scratch_bytes;
   int n_waits;
   int *waits;
@@ -92,6 +92,7 @@ void dp_text_constraints_print(FILE *out, int count, const dp_constraint *constr
 void dp_text_print_attr(FILE *out, const dp_attr *attr, const char *symbol);
 void dp_text_print_graph(FILE *out, const dp_graph *graph, const char *indent,
                          const dp_text_held *held);  // its statements
+extern const char *const dp_text_layouts[];          // dp_layout's names, NULL-ended
 extern const char *const dp_text_spaces[];           // dp_space's names, NULL-ended
 
 #ifdef __cplusplus

@@ -11,6 +11,15 @@ typedef struct {
   uint32_t first, end;
 } stretch;
 
+// Devices exchange elements by their places in the plain layout.
+static dp_status check_plain(dp_checker *c, uint32_t instruction, size_t count, const uint32_t *tensors) {
+  for (size_t k = 0; k < count; k++)
+    if (tensors[k] && c->tensors[tensors[k] - 1].claim->layout != DP__LAYOUT__PLAIN)
+      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_LAYOUT,
+                             "it moves '%s', which is not plain", c->tensors[tensors[k] - 1].value->name);
+  return DP_OK;
+}
+
 // Its attributes must be well-formed; those that matter are looked at with the conversion.
 static dp_status check_communication(const stretch *s, uint32_t instruction) {
   const Dp__Instruction *in = s->c->instructions[instruction].claim;
@@ -18,6 +27,8 @@ static dp_status check_communication(const stretch *s, uint32_t instruction) {
   dp_attr *attrs;
   DP_TRY(dp_checker_wrap(s->c, dp_checker_at_instruction(s->c, instruction), DP_RULE_MEANING_CONVERSION,
                          dp_proto_to_attrs(s->arena, in->n_attributes, in->attributes, &n_attrs, &attrs)));
+  DP_TRY(check_plain(s->c, instruction, in->n_inputs, in->inputs));
+  DP_TRY(check_plain(s->c, instruction, in->n_outputs, in->outputs));
   return dp_checker_conversion(s->c, instruction);
 }
 

@@ -36,8 +36,9 @@ static bool is_content(const dp_checker *c, uint32_t content, const dp_checker_t
     return t->value->kind == DP_VALUE_VARIABLE && t->value->variable == p && !t->claim->version &&
            dp_checker_placed_alike(c, t->at, c->model->variables[p].placements);
   const dp_checker_tensor *is = &c->tensors[content - 1];
-  return is == t || (is->value == t->value && is->claim->version == t->claim->version && is->first == t->first &&
-                     is->count == t->count && dp_checker_placed_alike(c, is->at, t->at));
+  return is == t ||
+         (is->value == t->value && is->claim->version == t->claim->version && is->claim->layout == t->claim->layout &&
+          is->first == t->first && is->count == t->count && dp_checker_placed_alike(c, is->at, t->at));
 }
 
 // The variable that the tensor is a version of; -1: none.

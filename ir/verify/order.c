@@ -52,6 +52,9 @@ static bool is_same_count(const dp_shape *a, const dp_shape *b) {
 // Whether result r may lie exactly where operand o lies.
 static bool may_replace(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o) {
   const dp_checker_instruction *s = &c->instructions[instruction];
+  if (dp_checker_output(c, s->claim, (size_t)r)->claim->layout !=
+      dp_checker_input(c, s->claim, (size_t)o)->claim->layout)
+    return false;
   if (s->claim->n_members) return dp_checker_region_replaces(c, instruction, r, o);
   if (dp_op_is(s->op, DP_OP_UPDATE)) return r == o;
   // The parts of several micro-batches lie as the whole tensor does; the part of a single one does not.

@@ -9,11 +9,16 @@ static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t)
   if (m->dtype != (int32_t)t->value->type.dtype)
     return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_TYPE, "tensor %zu is %s, its value '%s' is %s",
                            i, dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type.dtype));
-  if (m->layout != DP__LAYOUT__PLAIN || m->stage != c->role_index)
-    return dp_checker_fail(
-        c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
-        "tensor %zu ('%s') has layout %d and stage %u; kernels know only the plain layout, and this is stage %u", i,
-        t->value->name, m->layout, m->stage, c->role_index);
+  if (m->stage != c->role_index)
+    return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
+                           "tensor %zu ('%s') has stage %u, and this is stage %u", i, t->value->name, m->stage,
+                           c->role_index);
+  // What programs hand on to each other, and to the host, is plain; so is what no memory holds.
+  if (m->layout != DP__LAYOUT__PLAIN && (t->value->type.shape.rank != 4 || m->space != DP__SPACE__TRANSIENT))
+    return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
+                           "tensor %zu ('%s') has %d dims in %s memory, and is not plain: only images in transient "
+                           "memory may lie otherwise",
+                           i, t->value->name, t->value->type.shape.rank, dp_plan_form_space(m->space));
   return DP_OK;
 }
 

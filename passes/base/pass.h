@@ -59,6 +59,7 @@ typedef struct {
   const char *fast_math;           // "tf32", "winograd", "tf32,winograd": see dp_kernel_spec; NULL: nothing less exact
   bool reproducible;               // sums of communication are taken in rank order on any devices
   bool no_fuse;                    // every node stays an instruction of its own
+  const char *layout;              // "plain": of every tensor; "auto"; NULL: auto
   const char *recompute;           // "none", "auto" (needs memory_bytes), a glob of nodes; NULL: none
   const char *offload;             // "none", "optimizer", "activations", or both with a comma between; NULL: none
   int threads;                     // most threads an instruction; 0: this machine's cores over the devices

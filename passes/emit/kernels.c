@@ -51,13 +51,21 @@ static const int32_t *numbers_of(dp_arena *arena, const int32_t *number, int cou
   return numbers;
 }
 
-static void describe_region(dp_arena *arena, const dp_model *model, const dp_graph *body, dp_kernel_spec *spec) {
+// The body's values are plain; those at its ends lie as the node's operands and results do.
+static void take_layouts(const dp_node *node, dp_kernel_operand *values) {
+  for (int i = 0; i < node->n_inputs; i++) values[i].layout = node->inputs[i]->layout;
+  for (int i = 0; i < node->n_outputs; i++) values[node->n_inputs + i].layout = node->outputs[i]->layout;
+}
+
+static void describe_region(dp_arena *arena, const dp_model *model, const dp_node *region_node, dp_kernel_spec *spec) {
+  const dp_graph *body = region_node->body;
   int32_t *number = dp_alloc_n(arena, (size_t)body->n_values, sizeof *number);
   dp_kernel_region *region = dp_alloc(arena, sizeof *region);
   dp_kernel_member *members = dp_alloc_n(arena, (size_t)body->n_nodes, sizeof *members);
   const int32_t n_values = number_values(body, number);
   dp_kernel_operand *values = dp_alloc_n(arena, (size_t)n_values, sizeof *values);
   for (int32_t v = 0; v < body->n_values; v++) values[number[v]] = operand_of(model, body->values[v]);
+  take_layouts(region_node, values);
   for (int32_t m = 0; m < body->n_nodes; m++) {
     const dp_node *node = body->nodes[m];
     members[m] = (dp_kernel_member){.op = node->op,
@@ -80,7 +88,7 @@ static dp_kernel_operand *operands_of(dp_arena *arena, const dp_model *model, in
   return operands;
 }
 
-static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena *arena, dp_node *node) {
+dp_kernel_spec dp_kernels_spec(const dp_compile *compile, int threads, dp_arena *arena, const dp_node *node) {
   const dp_model *model = compile->model;
   dp_kernel_spec spec = {
       .op = node->op, .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .threads = threads};
@@ -88,19 +96,28 @@ static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena 
   spec.tf32 = dp_options_fast_math(compile->options, "tf32");
   spec.winograd = dp_options_fast_math(compile->options, "winograd");
   if (node->body) {
-    describe_region(arena, model, node->body, &spec);
+    describe_region(arena, model, node, &spec);
   } else {
     spec.inputs = operands_of(arena, model, node->n_inputs, node->inputs);
     spec.outputs = operands_of(arena, model, node->n_outputs, node->outputs);
   }
+  return spec;
+}
+
+const dp_kernel *dp_kernels_select(const dp_compile *compile, const dp_kernel_spec *spec) {
   const dp_target *target = compile->options->target;
   const bool reference_only = target->isa && !target->isa();  // no instruction set that its libraries support
-  const dp_kernel *kernel = dp_kernel_select(target, &spec, reference_only);
+  return dp_kernel_select(target, spec, reference_only);
+}
+
+static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena *arena, dp_node *node) {
+  dp_kernel_spec spec = dp_kernels_spec(compile, threads, arena, node);
+  const dp_kernel *kernel = dp_kernels_select(compile, &spec);
   if (!kernel) {
     char text[256];
     const dp_value *x = node->inputs && node->n_inputs && node->inputs[0] ? node->inputs[0] : node->outputs[0];
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
-                   node->op->name, target->name, dp_type_print(&x->type, text, sizeof text));
+                   node->op->name, compile->options->target->name, dp_type_print(&x->type, text, sizeof text));
   }
   spec.threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, &spec) : 1;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);

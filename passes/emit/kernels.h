@@ -1,4 +1,4 @@
-// The choice of kernels, as far as the record of options needs it.
+// The choice of kernels, as far as others need it.
 #ifndef DP_PASSES_EMIT_KERNELS_H
 #define DP_PASSES_EMIT_KERNELS_H
 
@@ -6,5 +6,11 @@
 
 // The most threads per instruction: --threads, or the machine's default for the number of devices.
 int dp_kernels_threads(const dp_compile *compile);
+
+// What the kernel of a compute node is told: of the largest part on any device and in any micro-batch. It is allocated
+// from `arena`.
+dp_kernel_spec dp_kernels_spec(const dp_compile *compile, int threads, dp_arena *arena, const dp_node *node);
+// The target's best kernel for it; NULL: none.
+const dp_kernel *dp_kernels_select(const dp_compile *compile, const dp_kernel_spec *spec);
 
 #endif

@@ -14,10 +14,11 @@ struct ConvolutionKind {
   std::string type = "float32";
   bool symmetric = false;  // pads are equal at both ends
   bool groups = true;
+  int dims = 0;  // spatial ones; 0: any number
 };
 
 inline Convolutions DrawConvolutions(Random &random, const ConvolutionKind &kind, int64_t n) {
-  const int rank = int(random.Int(1, 3));
+  const int rank = kind.dims ? kind.dims : int(random.Int(1, 3));
   const int64_t groups = !kind.groups || random.Int(0, 2) ? 1 : random.Int(2, 3), c = random.Int(1, 5),
                 m = random.Int(1, 6);
   std::vector<int64_t> x = {groups * c}, w = {c}, y = {groups * m}, strides, dilations, pads(size_t(2 * rank));

@@ -9,6 +9,8 @@
 #include "backends/cuda/gpu/queue.h"
 #include "tests/cuda/convolutions.h"
 
+extern "C" const dp_kernel dp_kernel_cuda_cudnn_Conv;
+
 namespace dp_test {
 namespace {
 
@@ -35,10 +37,33 @@ TEST(Cudnn, RandomConvolutions) {
   }
 }
 
+// Images and weights in NHWC, all or none.
+TEST(Cudnn, ChannelsLast) {
+  Random random(5);
+  for (int i = 0; i < 40; i++) {
+    ConvolutionKind kind;
+    const char *const types[] = {"bfloat16", "float16", "float32", "bfloat16", "float64"};
+    kind.type = types[i % 5];
+    kind.dims = 2;
+    const Convolutions v = DrawConvolutions(random, kind, i % 8 == 7 ? 0 : random.Int(1, 4));
+    Check(v.forward, kConv, true);
+    Check(v.grad_input, kGradInput, true);
+    Check(v.grad_weight, kGradWeight, true);
+    if (HasFatalFailure()) return;
+  }
+  const Ready ready = Draw({"Conv", "", "bfloat16[N,3,9,9], bfloat16[7,3,3,3], bfloat16[7]", "", 2, 1});
+  for (int last = 0; last < 8; last++) {
+    Spec spec(ready.built->node, ready.in, ready.out);
+    int number = 0;
+    spec.SetLayouts([&] { return (last >> number++ & 1) != 0; });
+    EXPECT_EQ(dp_kernel_cuda_cudnn_Conv.match(&spec), last == 0 || last == 7) << last;
+  }
+}
+
 // The choices of a kernel that is prepared and found to be right.
-std::string ChoicesOf(const Problem &problem, const char *kernel) {
+std::string ChoicesOf(const Problem &problem, const char *kernel, bool channels_last = false) {
   dp_cuda_choices();
-  Check(problem, kernel);
+  Check(problem, kernel, channels_last);
   return dp_cuda_choices();
 }
 
@@ -66,6 +91,9 @@ TEST(Cudnn, PadsThatDiffer) {
       EXPECT_EQ(choices.find("function") == std::string::npos, of.planned) << of.pads << ": " << choices;
       const Problem forward{"Conv", "", type + of.x + ", " + type + of.w, of.pads, 2, 40};
       EXPECT_NE(ChoicesOf(forward, kConv).find("cuDNN engine"), std::string::npos) << of.pads;
+      if (Draw(gradient).in[0].local.rank != 4) continue;
+      const bool planned = ChoicesOf(gradient, kGradWeight, true).find("cuDNN engine") != std::string::npos;
+      EXPECT_EQ(planned, of.planned) << of.pads << " in NHWC";
     }
 }
 

@@ -93,8 +93,36 @@ const Layer kLayers[] = {
     {"one element", 2, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1},
 };
 
-dp_cudnn_spec SpecOf(const Layer &l, dp_cudnn_kind kind, dp_dtype dtype) {
+// All kinds of convolutions that ResNet-50 has, for pictures of 224 x 224.
+const Layer kResNet50[] = {
+    {"3 to 64, 7x7 stride 2", 2, 256, 3, 224, 64, 1, 7, 2, 3, 3, 1},
+    {"64 to 64", 2, 256, 64, 56, 64, 1, 1, 1, 0, 0, 1},
+    {"64 to 64, 3x3", 2, 256, 64, 56, 64, 1, 3, 1, 1, 1, 1},
+    {"64 to 256", 2, 256, 64, 56, 256, 1, 1, 1, 0, 0, 1},
+    {"256 to 64", 2, 256, 256, 56, 64, 1, 1, 1, 0, 0, 1},
+    {"256 to 128", 2, 256, 256, 56, 128, 1, 1, 1, 0, 0, 1},
+    {"128 to 128, 3x3 stride 2", 2, 256, 128, 56, 128, 1, 3, 2, 1, 1, 1},
+    {"256 to 512, stride 2", 2, 256, 256, 56, 512, 1, 1, 2, 0, 0, 1},
+    {"128 to 512", 2, 256, 128, 28, 512, 1, 1, 1, 0, 0, 1},
+    {"512 to 128", 2, 256, 512, 28, 128, 1, 1, 1, 0, 0, 1},
+    {"128 to 128, 3x3", 2, 256, 128, 28, 128, 1, 3, 1, 1, 1, 1},
+    {"512 to 256", 2, 256, 512, 28, 256, 1, 1, 1, 0, 0, 1},
+    {"256 to 256, 3x3 stride 2", 2, 256, 256, 28, 256, 1, 3, 2, 1, 1, 1},
+    {"512 to 1024, stride 2", 2, 256, 512, 28, 1024, 1, 1, 2, 0, 0, 1},
+    {"256 to 1024", 2, 256, 256, 14, 1024, 1, 1, 1, 0, 0, 1},
+    {"1024 to 256", 2, 256, 1024, 14, 256, 1, 1, 1, 0, 0, 1},
+    {"256 to 256, 3x3", 2, 256, 256, 14, 256, 1, 3, 1, 1, 1, 1},
+    {"1024 to 512", 2, 256, 1024, 14, 512, 1, 1, 1, 0, 0, 1},
+    {"512 to 512, 3x3 stride 2", 2, 256, 512, 14, 512, 1, 3, 2, 1, 1, 1},
+    {"1024 to 2048, stride 2", 2, 256, 1024, 14, 2048, 1, 1, 2, 0, 0, 1},
+    {"512 to 2048", 2, 256, 512, 7, 2048, 1, 1, 1, 0, 0, 1},
+    {"2048 to 512", 2, 256, 2048, 7, 512, 1, 1, 1, 0, 0, 1},
+    {"512 to 512, 3x3", 2, 256, 512, 7, 512, 1, 3, 1, 1, 1, 1},
+};
+
+dp_cudnn_spec SpecOf(const Layer &l, dp_cudnn_kind kind, dp_dtype dtype, bool channels_last = false) {
   dp_cudnn_spec s{};
+  s.channels_last = channels_last;
   s.kind = kind;
   s.dtype = dtype;
   s.spatial = l.spatial;
@@ -159,6 +187,36 @@ TEST_F(CudnnOfTheToolkit, PlansConvolutionsForADeviceThatIsNotThere) {
         std::printf("%s kind %d %-24s engine %3lld workspace %9lld\n", type.name, kind, layer.name,
                     static_cast<long long>(plan.engine), static_cast<long long>(plan.workspace_bytes));
         EXPECT_LE(uint64_t(plan.workspace_bytes), spec.workspace) << layer.name;
+        dp_cudnn_plan_release(&plan);
+      }
+}
+
+// In NHWC there is an engine for every layer too. Those of ResNet-50 use tensor cores and, but where three channels are
+// padded, have no room to move an image to another layout.
+TEST_F(CudnnOfTheToolkit, PlansConvolutionsInNhwc) {
+  std::vector<Layer> layers(std::begin(kResNet50), std::end(kResNet50));
+  const size_t of_resnet = layers.size();
+  for (const Layer &layer : kLayers)
+    if (layer.spatial == 2) layers.push_back(layer);
+  for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT16})
+    for (dp_cudnn_kind kind : {DP_CUDNN_CONV, DP_CUDNN_GRAD_INPUT, DP_CUDNN_GRAD_WEIGHT})
+      for (size_t i = 0; i < layers.size(); i++) {
+        if (!IsSampled()) continue;
+        const Layer &layer = layers[i];
+        const dp_cudnn_spec spec = SpecOf(layer, kind, dtype, true);
+        dp_cudnn_plan plan{};
+        bool found = false;
+        dp_status status = dp_cudnn_plan_make(calls, nullptr, device, &spec, nullptr, &plan, &found);
+        EXPECT_EQ(std::string(dp_status_message(status)), "") << layer.name;
+        dp_status_free(status);
+        EXPECT_TRUE(found) << dp_type_name(dtype) << " " << layer.name << ", kind " << kind;
+        if (!found) continue;
+        std::printf("%s kind %d %-24s engine %3lld workspace %9lld%s\n", dp_type_name(dtype), kind, layer.name,
+                    static_cast<long long>(plan.engine), static_cast<long long>(plan.workspace_bytes),
+                    plan.tensor_cores ? ", tensor cores" : "");
+        EXPECT_LE(uint64_t(plan.workspace_bytes), spec.workspace) << layer.name;
+        EXPECT_TRUE(plan.tensor_cores || i >= of_resnet) << layer.name << ", kind " << kind;
+        EXPECT_TRUE(plan.workspace_bytes < 4 << 20 || i >= of_resnet || layer.x_channels % 8) << layer.name;
         dp_cudnn_plan_release(&plan);
       }
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -63,6 +64,22 @@ Spec::Spec(const dp_node *of, const std::vector<Tensor> &in, const std::vector<T
   outputs = made.data();
 }
 
+void Spec::SetLayouts(const std::function<bool()> &channels_last) {
+  for (auto *list : {&operands, &made})
+    for (dp_kernel_operand &o : *list)
+      if (o.present && o.local.rank == 4) o.layout = channels_last() ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
+}
+
+bool HasChannelsLast(const Spec &spec) {
+  const auto lies = [](const dp_kernel_operand &o) { return o.layout == DP_LAYOUT_NHWC; };
+  return std::any_of(spec.operands.begin(), spec.operands.end(), lies) ||
+         std::any_of(spec.made.begin(), spec.made.end(), lies);
+}
+
+static bool Takes(const dp_kernel *kernel, const Spec &spec) {
+  return dp_kernel_takes(kernel, &spec) && (!kernel->match || kernel->match(&spec));
+}
+
 size_t &TensorOffset() {
   static size_t bytes;
   return bytes;
@@ -71,6 +88,21 @@ size_t &TensorOffset() {
 // ---- the device ---------------------------------------------------------------------------------------------------
 
 namespace {
+
+// Takes an operand's bytes from the order of a plain tensor to its layout's, or back.
+std::vector<uint8_t> Laid(const dp_kernel_operand &operand, const std::vector<uint8_t> &bytes, bool back) {
+  if (operand.layout == DP_LAYOUT_PLAIN) return bytes;
+  const int64_t *extents = operand.local.extents, channels = extents[1], plane = extents[2] * extents[3];
+  const size_t each = dp_type_bytes(operand.dtype);
+  std::vector<uint8_t> moved(bytes.size());
+  for (int64_t n = 0, plain = 0; n < extents[0]; n++)
+    for (int64_t c = 0; c < channels; c++)
+      for (int64_t i = 0; i < plane; i++, plain++) {
+        const size_t a = size_t(plain) * each, b = size_t((n * plane + i) * channels + c) * each;
+        std::memcpy(&moved[back ? a : b], &bytes[back ? b : a], each);
+      }
+  return moved;
+}
 
 constexpr char kGuard[] = "nothing writes behind what it was given";
 
@@ -127,7 +159,7 @@ class Step {
         scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, true, &error) {
     for (size_t i = 0; i < in.size(); i++) {
       rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), spec.inputs[i].present, &error));
-      rooms_.back()->Write(in[i].bytes.data());
+      rooms_.back()->Write(Laid(spec.inputs[i], in[i].bytes, false).data());
       from_[i] = rooms_.back()->Data();
     }
     for (size_t i = 0; i < out.size(); i++) {
@@ -152,7 +184,7 @@ class Step {
     for (size_t i = 0; i < out->size(); i++)
       rooms_[first + i]->Write(std::vector<uint8_t>((*out)[i].bytes.size(), 0xff).data());
     if (replaced_ >= 0) {
-      rooms_[over]->Write(in_[over].bytes.data());
+      rooms_[over]->Write(Laid(spec_.inputs[over], in_[over].bytes, false).data());
       to_[out->size() - 1] = rooms_[over]->Data();
     }
     int instruction;
@@ -160,8 +192,12 @@ class Step {
     settled_ = true;
     if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_, to_, scratch_.Data()));
     if (queue_) Take(dp_cuda_queue_finish(queue_, &instruction));
-    for (size_t i = 0; i < out->size(); i++) rooms_[first + i]->Read((*out)[i].bytes.data());
-    if (replaced_ >= 0) rooms_[over]->Read(out->back().bytes.data());
+    for (size_t i = 0; i < out->size(); i++) {
+      const size_t from = replaced_ >= 0 && i + 1 == out->size() ? over : first + i;
+      std::vector<uint8_t> &bytes = (*out)[i].bytes;
+      rooms_[from]->Read(bytes.data());
+      bytes = Laid(spec_.outputs[i], bytes, true);
+    }
     for (auto &room : rooms_) room->CheckGuard("a tensor");
     scratch_.CheckGuard("its scratch");
   }
@@ -212,12 +248,14 @@ Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std
   return {step.error, out};
 }
 
-Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out) {
-  const Spec spec(node, in, out);
+Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out,
+                bool channels_last) {
+  Spec spec(node, in, out);
+  if (channels_last) spec.SetLayouts([] { return true; });
   const dp_kernel *kernel =
       name.empty() ? dp_kernel_select(&Target(), &spec, false) : dp_kernel_find(&Target(), name.c_str());
   if (!kernel) return {"there is no kernel " + name, {}};
-  if (kernel->match && !kernel->match(&spec)) return {kernel->name + std::string(" does not match"), {}};
+  if (!Takes(kernel, spec)) return {kernel->name + std::string(" does not match"), {}};
   return RunKernel(kernel, spec, in, std::move(out));
 }
 
@@ -316,11 +354,11 @@ static void ExpectClose(const Tensor &expected, const Tensor &found, double long
   }
 }
 
-static void Compare(const Ready &ready, double longest_sum, const std::string &name) {
+static void Compare(const Ready &ready, double longest_sum, const std::string &name, bool channels_last) {
   ASSERT_EQ(ready.built->error, "");
   Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
   ASSERT_EQ(expected.error, "");
-  Outcome found = RunCuda(name, ready.built->node, ready.in, ready.out);
+  Outcome found = RunCuda(name, ready.built->node, ready.in, ready.out, channels_last);
   ASSERT_EQ(found.error, "");
   // A bias is added to what cuDNN has rounded.
   const bool rounded = name == "cuda.cudnn.Conv" && ready.in.size() > 2;
@@ -328,28 +366,34 @@ static void Compare(const Ready &ready, double longest_sum, const std::string &n
     ExpectClose(expected.results[i], found.results[i], longest_sum, rounded);
 }
 
-void Check(const Problem &p, const std::string &name) {
-  SCOPED_TRACE(p.Print() + " " + name);
-  Compare(Draw(p), p.longest_sum, name);
+void Check(const Problem &p, const std::string &name, bool channels_last) {
+  SCOPED_TRACE(p.Print() + " " + name + (channels_last ? " in NHWC" : ""));
+  Compare(Draw(p), p.longest_sum, name, channels_last);
 }
 
 void CheckSamples(const std::string &op, const std::string &domain, const std::string &name) {
   const dp_kernel *kernel = dp_kernel_find(&Target(), name.c_str());
   ASSERT_NE(kernel, nullptr) << name;
-  std::set<dp_dtype> types;
+  std::set<dp_dtype> types, channels_last;
   for (const std::vector<Case> &cases : {AllCases(true), TypeCases()})
     for (const Case &c : cases) {
       if (c.op->name != op || c.op->domain != domain) continue;
       SCOPED_TRACE(c.Name() + " " + c.Heading());
       const Ready ready(c);
       ASSERT_EQ(ready.built->error, "");
-      const Spec spec(ready.built->node, ready.in, ready.out);
-      if (!dp_kernel_takes(kernel, &spec) || (kernel->match && !kernel->match(&spec))) continue;
-      Compare(ready, 300, name);
+      Spec spec(ready.built->node, ready.in, ready.out);
+      if (!Takes(kernel, spec)) continue;
+      Compare(ready, 300, name, false);
       types.insert(ready.out[0].dtype);
+      spec.SetLayouts([] { return true; });
+      if (!HasChannelsLast(spec) || !Takes(kernel, spec)) continue;
+      Compare(ready, 300, name, true);
+      channels_last.insert(ready.out[0].dtype);
     }
   for (dp_dtype dtype : {DP_FLOAT32, DP_FLOAT64, DP_FLOAT16, DP_BFLOAT16})
     EXPECT_TRUE(types.count(dtype)) << "no sample was run in " << dp_type_name(dtype);
+  for (dp_dtype dtype : {DP_FLOAT16, DP_BFLOAT16})
+    EXPECT_EQ(channels_last.count(dtype), kernel->channels_last ? 1u : 0u) << "in NHWC in " << dp_type_name(dtype);
 }
 
 std::string Selected(const Problem &p) {

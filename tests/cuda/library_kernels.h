@@ -2,6 +2,7 @@
 #ifndef DP_TESTS_CUDA_LIBRARY_KERNELS_H
 #define DP_TESTS_CUDA_LIBRARY_KERNELS_H
 
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -35,9 +36,13 @@ Ready Draw(const Problem &p);
 struct Spec : dp_kernel_spec {
   std::vector<dp_kernel_operand> operands, made;
   Spec(const dp_node *of, const std::vector<Tensor> &in, const std::vector<Tensor> &out);
+  // Asks for each operand and result of rank 4 whether it lies in NHWC.
+  void SetLayouts(const std::function<bool()> &channels_last);
   Spec(const Spec &) = delete;
   Spec &operator=(const Spec &) = delete;
 };
+
+bool HasChannelsLast(const Spec &spec);
 
 struct Outcome {
   std::string error;
@@ -50,11 +55,14 @@ size_t &TensorOffset();
 // Makes the stand-in's GPU current to this thread. "" or the error message.
 std::string OpenDevice();
 // Runs the kernel. Results begin as NaN. Prepares once, runs twice, checks that the scratch was enough and that both
-// runs gave the same bits. replaced: the operand that the last result overwrites; -1: none.
+// runs gave the same bits. Tensors are plain; on the device they lie as the spec says. replaced: the operand that the
+// last result overwrites; -1: none.
 Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
                   std::vector<Tensor> out, int replaced = -1);
-// Runs the kernel that is found by its whole name, or the selected one if `name` is "".
-Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out);
+// Runs the kernel that is found by its whole name, or the selected one if `name` is "". channels_last: all tensors of
+// rank 4 lie in NHWC.
+Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out,
+                bool channels_last = false);
 // The CPU's reference.
 Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out);
 
@@ -71,9 +79,9 @@ HalfTally &Halves();
 
 // Expects the kernel to give what the reference gives: within 1e-5 times the root of the longest sum for float32, 1e-13
 // for float64, for 16 bits within float32's and a unit in the last place, and exactly for integers.
-void Check(const Problem &p, const std::string &name);
-// Every sample of the operator, as written and in other types, except those that the kernel does not take. It takes all
-// floats.
+void Check(const Problem &p, const std::string &name, bool channels_last = false);
+// Every sample of the operator, as written and in other types, except those that the kernel does not take; in NHWC too,
+// if it takes that. It takes all floats.
 void CheckSamples(const std::string &op, const std::string &domain, const std::string &name);
 
 // What the selected kernel is called; "" when there is none.

@@ -32,6 +32,11 @@ TEST(Windows, RandomConvolutions) {
     Check(v.forward, kConv);
     Check(v.grad_input, kGradInput);
     Check(v.grad_weight, kGradWeight);
+    if (Draw(v.forward).out[0].local.rank == 4) {
+      Check(v.forward, kConv, true);
+      Check(v.grad_input, kGradInput, true);
+      Check(v.grad_weight, kGradWeight, true);
+    }
     if (HasFatalFailure()) return;
   }
 }

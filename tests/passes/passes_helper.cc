@@ -63,6 +63,7 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   if (key == "loss") options.loss = text;
   if (key == "optimizer") options.optimizer = text;
   if (key == "mode") options.mode = text;
+  if (key == "layout") options.layout = text;
   if (key == "batchnorm") options.batchnorm = text;
   if (key == "clip-grad-at-bound") options.clip_grad_at_bound = text;
   if (key == "schedule") options.pipeline_schedule = text;

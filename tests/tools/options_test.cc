@@ -45,6 +45,7 @@ const std::map<std::string, Sample> kSamples = {
     {"train", {"hidden.*", "hidden.weight", "--freeze=hidden.weight"}},
     {"as-exported", {"yes", "", ""}},
     {"no-fuse", {"yes", "", ""}},
+    {"layout", {"plain", "auto", "--target=cuda"}},
     {"fast-math", {"tf32", "tf32,winograd", "--target=cuda"}},
     {"reproducible", {"yes", "", ""}},
     {"calibration", {"tests/tools/calibration.json", "tests/tools/calibration_other.json", "--target=cuda"}},

@@ -27,6 +27,7 @@ enum {
   KEY_TRAIN,
   KEY_AS_EXPORTED,
   KEY_NO_FUSE,
+  KEY_LAYOUT,
   KEY_FAST_MATH,
   KEY_REPRODUCIBLE,
   KEY_RECOMPUTE,
@@ -78,6 +79,10 @@ static const struct argp_option table[] = {
     {"calibration", KEY_CALIBRATION, "FILE", 0,
      "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
+    {"layout", KEY_LAYOUT, "auto|plain", 0,
+     "Whether images in 16 bits may lie channels-last, NHWC, on targets that gain by it (auto, the default), or all "
+     "tensors are row-major (plain)",
+     0},
     {"fast-math", KEY_FAST_MATH, "tf32|winograd|tf32,winograd", OPTION_ARG_OPTIONAL,
      "Round more in float32 for more speed. tf32: GPUs may round operands of products and convolutions to TF32, ten "
      "bits of fraction; winograd: convolutions may be computed by Winograd's algorithm (default without =: tf32 for "
@@ -271,6 +276,9 @@ static dp_status set_training_option(dp_dpc_decide *p, int key, char *text) {
       return DP_OK;
     case KEY_NO_FUSE:
       o->no_fuse = true;
+      return DP_OK;
+    case KEY_LAYOUT:
+      o->layout = text;
       return DP_OK;
     case KEY_PRECISION:
       return set_precision("precision", text, WORDS("fp32", "fp64", "bf16", "fp16"), &o->precision);

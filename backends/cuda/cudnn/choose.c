@@ -25,8 +25,8 @@ static void describe_call(const dp_cudnn_spec *s, char text[DP_CALIBRATION_TEXT]
                                       [DP_CUDNN_GRAD_WEIGHT] = "gradient of weight"};
   const int rank = 2 + s->spatial;
   const int64_t workspace = (int64_t)s->workspace;
-  snprintf(text, DP_CALIBRATION_TEXT, "cuDNN %s %s%s%s", kinds[s->kind], dp_type_name(s->dtype),
-           s->tf32 ? " as TF32" : "", s->winograd ? " by Winograd" : "");
+  snprintf(text, DP_CALIBRATION_TEXT, "cuDNN %s %s%s%s%s", kinds[s->kind], dp_type_name(s->dtype),
+           s->tf32 ? " as TF32" : "", s->winograd ? " by Winograd" : "", s->channels_last ? " in NHWC" : "");
   put(text, "x", s->x, rank);
   put(text, "w", s->w, rank);
   put(text, "y", s->y, rank);

@@ -41,6 +41,7 @@ static dp_cudnn_spec spec_of(const dp_kernel_spec *spec, dp_cudnn_kind kind, con
   const dp_window *w = &e->window;
   dp_cudnn_spec s = {.kind = kind,
                      .dtype = spec->inputs[0].dtype,
+                     .channels_last = spec->outputs[0].layout == DP_LAYOUT_NHWC,
                      .tf32 = dp_kernel_takes_tf32(spec),
                      .winograd = takes_winograd(spec),
                      .spatial = spec->inputs[0].local.rank > 4 ? 3 : 2,
@@ -82,8 +83,9 @@ static dp_status make(const dp_kernel_spec *spec, const dp_cudnn_convolution *c,
   if (sums) DP_TRY(make_plan(spec, c, &e, s));
   if (sums && !s->planned) return dp_cuda_conv_prepare(spec, c->conv, &s->own);
   if (count == 0 || (sums && !s->bias)) return DP_OK;
+  const int64_t columns = spec->outputs[0].layout == DP_LAYOUT_NHWC ? 1 : e.window.y_plane;
   s->arguments = (dp_spread_arguments){
-      .count = count, .rows = e.y_channels, .columns = e.window.y_plane, .row = 1, .factor = 1, .adds = sums};
+      .count = count, .rows = e.y_channels, .columns = columns, .row = 1, .factor = 1, .adds = sums};
   return dp_cuda_spread_add(spec->inputs[0].dtype, &s->spread);
 }
 

@@ -59,10 +59,10 @@ static cudnnStatus_t add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_
   const int rank = 2 + s->spatial;
   const cudnnDataType_t type = dp_cudnn_data_type(s->dtype);
   const int64_t alignment = ALIGNMENT;
-  int64_t strides[5], stride = 1;
+  int64_t strides[5], stride = s->channels_last ? extents[1] : 1;
   for (int d = rank - 1; d >= 0; d--) {
-    strides[d] = stride;
-    stride *= extents[d];
+    strides[d] = s->channels_last && d == 1 ? 1 : stride;
+    stride *= s->channels_last && d == 1 ? 1 : extents[d];
   }
   const dp_cudnn_attribute attributes[] = {
       DP_CUDNN_ONE(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, &type),

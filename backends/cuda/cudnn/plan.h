@@ -12,11 +12,13 @@ extern "C" {
 
 typedef enum { DP_CUDNN_CONV, DP_CUDNN_GRAD_INPUT, DP_CUDNN_GRAD_WEIGHT } dp_cudnn_kind;
 
-// Dense tensors x (N, C, ...), w (M, C/groups, ...), y (N, M, ...), or their gradients. The number of groups is C over
+// Dense tensors x (N, C, ...), w (M, C/groups, ...), y (N, M, ...), or their gradients; with channels_last, what
+// follows the first dim lies in the order (..., C). The number of groups is C over
 // C/groups. All extents > 0.
 typedef struct {
   dp_cudnn_kind kind;
-  dp_dtype dtype;            // a float; 16 bits are summed in float32
+  dp_dtype dtype;  // a float; 16 bits are summed in float32
+  bool channels_last;
   bool tf32;                 // operands of float32 may be rounded to TF32
   bool winograd;             // convolutions of float32 may be Winograd's
   int spatial;               // 2 or 3

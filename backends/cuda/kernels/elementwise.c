@@ -5,6 +5,9 @@
 // contiguous in all operands are merged. An operand that is dense, or a single element, needs no strides, and most
 // functions need no dims at all.
 //
+// Elements are numbered as they lie in the last result: where that is NHWC, dims are walked in this order. Operands and
+// results that lie otherwise have the strides of their own layout.
+//
 // A thread takes as many neighbouring elements as 16 bytes hold of the widest type, and reads and writes those of each
 // operand and result at once; where addresses are not aligned for that, and at the end, it takes them one by one.
 // Floats of 16 bits among them are computed with in pairs (backends/cuda/device/pairs.h).
@@ -19,6 +22,7 @@
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/device/vectors.h"
 #include "backends/cuda/kernels/expressions.h"
+#include "backends/cuda/kernels/strided.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 #include "ir/kernel/member.h"
@@ -79,15 +83,17 @@ static dp_status add_ports(dp_cuda_elementwise *e, const dp_kernel_region *r, in
   return DP_OK;
 }
 
-static int64_t stride_in(const dp_local *x, const dp_local *frame, int d) {
-  const int own = d - (frame->rank - x->rank);
-  return own < 0 || x->extents[own] == 1 ? 0 : dp_product(x->extents, own + 1, x->rank);
+static int64_t stride_in(const dp_kernel_operand *x, const dp_local *frame, int d) {
+  const int own = d - (frame->rank - x->local.rank);
+  if (own < 0 || x->local.extents[own] == 1) return 0;
+  int64_t strides[DP_MAX_RANK];
+  dp_cuda_strides_in(x->layout, x->local.rank, x->local.extents, strides);
+  return strides[own];
 }
 
 static bool continues(const dp_cuda_elementwise *e, const dp_kernel_region *r, const dp_local *frame, int d) {
   for (int p = 0; p < e->n_ports; p++)
-    if (e->ports[p].strides[e->rank - 1] !=
-        stride_in(&r->values[e->ports[p].value].local, frame, d) * frame->extents[d])
+    if (e->ports[p].strides[e->rank - 1] != stride_in(&r->values[e->ports[p].value], frame, d) * frame->extents[d])
       return false;
   return true;
 }
@@ -103,14 +109,32 @@ static form form_of(const dp_cuda_elementwise *e, const port *p) {
   return is_single ? SINGLE : is_dense ? DENSE : STRIDED;
 }
 
-static void set_dims(dp_cuda_elementwise *e, const dp_kernel_region *r, const dp_local *frame) {
-  for (int d = 0; d < frame->rank; d++) {
+// Whether a member reports places.
+static bool reports(const dp_kernel_region *r, int first, int end) {
+  for (int m = first; m < end; m++) {
+    dp_member_spec made;
+    dp_member_spec_make(r, m, r->values, &made);
+    if (dp_cuda_expression_of(&made.spec)->refused) return true;
+  }
+  return false;
+}
+
+// The order in which the dims are walked, the last one fastest. Places are reported as they are in the plain layout.
+static const int *order_of(const dp_kernel_region *r, int first, int end) {
+  static const int plain[DP_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7}, nhwc[DP_MAX_RANK] = {0, 2, 3, 1};
+  const bool last = r->values[r->members[end - 1].outputs[0]].layout == DP_LAYOUT_NHWC;
+  return last && !reports(r, first, end) ? nhwc : plain;
+}
+
+static void set_dims(dp_cuda_elementwise *e, const dp_kernel_region *r, const dp_local *frame, const int *order) {
+  for (int i = 0; i < frame->rank; i++) {
+    const int d = order[i];
     if (frame->extents[d] == 1) continue;
     const bool same = e->rank && continues(e, r, frame, d);
     if (!same) e->rank++;
     e->extents[e->rank - 1] = (same ? e->extents[e->rank - 1] : 1) * frame->extents[d];
     for (int p = 0; p < e->n_ports; p++)
-      e->ports[p].strides[e->rank - 1] = stride_in(&r->values[e->ports[p].value].local, frame, d);
+      e->ports[p].strides[e->rank - 1] = stride_in(&r->values[e->ports[p].value], frame, d);
   }
   bool strided = false;
   for (int p = 0; p < e->n_ports; p++) {
@@ -145,13 +169,7 @@ static int vector_of(const dp_cuda_elementwise *e, const dp_kernel_region *r, in
   if (count > MAX_VECTOR_PORTS || (e->rank && e->extents[e->rank - 1] % vector)) return 1;
   for (int p = 0; p < e->n_ports; p++)
     if (!is_in_vectors(e, &e->ports[p], vector)) return 1;
-  // What reports places goes one by one.
-  for (int m = first; m < end; m++) {
-    dp_member_spec made;
-    dp_member_spec_make(r, m, r->values, &made);
-    if (dp_cuda_expression_of(&made.spec)->refused) return 1;
-  }
-  return vector;
+  return reports(r, first, end) ? 1 : vector;  // places one by one
 }
 
 // ---- the function's text --------------------------------------------------------------------------------------------
@@ -355,10 +373,13 @@ static void write_result(FILE *to, const dp_cuda_elementwise *e, const dp_kernel
     for (int h = 0; h < 2; h++) fprintf(to, "    y%d.e[2 * l + %d] = (%s)v%d[%d];\n", p, h, type->stored, value, h);
     return;
   }
-  if (as == OF_VECTOR)
+  if (as == OF_VECTOR) {
     fprintf(to, "    y%d.e[l] = ", p);
-  else
-    fprintf(to, "    ((%s *)a.at[%d])[i] = ", type->stored, p);
+  } else {
+    fprintf(to, "    ((%s *)a.at[%d])[", type->stored, p);
+    write_offset(to, e, p);
+    fputs("] = ", to);
+  }
   fprintf(to, is_half(type) ? "%s_put(v%d);\n" : "(%s)v%d;\n", type->stored, value);
 }
 
@@ -406,8 +427,12 @@ static void write_vectors(FILE *to, const dp_cuda_elementwise *e, const dp_kerne
     if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p, as);
   fputs("    }\n", to);
   for (int p = 0; p < e->n_ports; p++)
-    if (is_made(r, first, end, e->ports[p].value))
-      fprintf(to, "    ((LOCAL(vector%d) *)a.at[%d])[t] = y%d;\n", p, p, p);
+    if (is_made(r, first, end, e->ports[p].value)) {
+      fprintf(to, "    *(LOCAL(vector%d) *)((%s *)a.at[%d] + ", p,
+              type_in(e, r->values[e->ports[p].value].dtype)->stored, p);
+      write_offset(to, e, p);
+      fprintf(to, ") = y%d;\n", p);
+    }
   fputs("  }\n", to);
 }
 
@@ -482,7 +507,7 @@ dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, in
   e->moves = only_moves(region, first, end);
   dp_status status = add_ports(e, region, first, end, kept);
   if (!status) {
-    set_dims(e, region, frame);
+    set_dims(e, region, frame, order_of(region, first, end));
     e->vector = vector_of(e, region, first, end);
     e->pairs = e->vector > 1 && has_halves(e, region, first, end);
     status = add_function(e, region, first, end);

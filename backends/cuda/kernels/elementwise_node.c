@@ -41,6 +41,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 const dp_kernel dp_kernel_cuda_elementwise = {
     .name = "cuda.elementwise",
     .types = DP_STORED,
+    .channels_last = true,
     .shares_state = true,
     .in_place = true,
     .match = match,

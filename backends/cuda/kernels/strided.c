@@ -18,6 +18,14 @@ void dp_cuda_strides_of(int rank, const int64_t *extents, int64_t *strides) {
   }
 }
 
+void dp_cuda_strides_in(dp_layout layout, int rank, const int64_t *extents, int64_t *strides) {
+  dp_cuda_strides_of(rank, extents, strides);
+  if (layout != DP_LAYOUT_NHWC) return;
+  strides[1] = 1;
+  strides[3] = extents[1];
+  strides[2] = extents[3] * strides[3];
+}
+
 // Appends a dim, or makes the last one longer if both tensors go on evenly.
 static void append(dp_strided_arguments *a, int *rank, int64_t extent, int64_t from, int64_t to) {
   const int last = *rank - 1;

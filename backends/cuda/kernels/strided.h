@@ -26,6 +26,8 @@ typedef struct {
 
 // The row-major strides of a tensor.
 void dp_cuda_strides_of(int rank, const int64_t *extents, int64_t *strides);
+// Those of a tensor that lies so.
+void dp_cuda_strides_in(dp_layout layout, int rank, const int64_t *extents, int64_t *strides);
 // Merges the path's dims and adds the function.
 dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_copy *copy) DP_MUST_USE;
 // The state of a kernel that makes `count` copies of operand 0's type: (count) dp_cuda_copy, to be freed.

@@ -10,13 +10,19 @@ typedef struct {
   bool bias;
 } step;
 
-static const dp_local *local_at(const dp_kernel_spec *spec, int operand) {
-  return operand == DP_CONV_OUT ? &spec->outputs[0].local : &spec->inputs[operand].local;
+static const dp_kernel_operand *operand_at(const dp_kernel_spec *spec, int operand) {
+  return operand == DP_CONV_OUT ? &spec->outputs[0] : &spec->inputs[operand];
+}
+
+// Each operator's first two operands and its result are x, w and y.
+bool dp_cuda_conv_match(const dp_kernel_spec *spec) {
+  const dp_layout layout = spec->outputs[0].layout;
+  return spec->inputs[0].layout == layout && spec->inputs[1].layout == layout;
 }
 
 dp_status dp_cuda_conv_extents(const dp_kernel_spec *spec, const dp_cuda_conv *conv, dp_conv *extents) {
   dp_conv e;
-  DP_TRY(dp_conv_make(spec, local_at(spec, conv->x), local_at(spec, conv->w), &e));
+  DP_TRY(dp_conv_make(spec, &operand_at(spec, conv->x)->local, &operand_at(spec, conv->w)->local, &e));
   if (e.groups * e.x_group != e.x_channels || e.groups * e.y_group != e.y_channels)
     return dp_fail(EX_DATAERR, "a convolution of %lld to %lld channels is not made of %lld whole groups",
                    (long long)e.x_channels, (long long)e.y_channels, (long long)e.groups);
@@ -43,6 +49,9 @@ dp_status dp_cuda_conv_prepare(const dp_kernel_spec *spec, const dp_cuda_conv *c
                             .y_channels = extents.y_channels,
                             .x_group = extents.x_group,
                             .y_group = extents.y_group,
+                            .x_strides = dp_cuda_image_strides(operand_at(spec, conv->x)),
+                            .w_strides = dp_cuda_image_strides(operand_at(spec, conv->w)),
+                            .y_strides = dp_cuda_image_strides(operand_at(spec, conv->y)),
                             .window = dp_cuda_window(&extents.window)}};
   *state = s;
   return DP_OK;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "backends/cuda/kernels/types.h"
+#include "ir/kernel/extents.h"
 
 dp_device_window dp_cuda_window(const dp_window *window) {
   dp_device_window w;
@@ -17,6 +18,13 @@ dp_device_window dp_cuda_window(const dp_window *window) {
     w.pad_end[d] = window->pad_end[d];
   }
   return w;
+}
+
+dp_image_strides dp_cuda_image_strides(const dp_kernel_operand *operand) {
+  const dp_local *x = &operand->local;
+  const int64_t channels = x->extents[1], plane = dp_product(x->extents, 2, x->rank);
+  const bool last = operand->layout == DP_LAYOUT_NHWC;
+  return (dp_image_strides){channels * plane, last ? 1 : plane, last ? channels : 1};
 }
 
 dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *defines, const char *source,

@@ -93,6 +93,7 @@ static void print_operand(const printer *p, const char *arrow, uint32_t number) 
   else
     fputs(dp_type_name((dp_dtype)t->dtype), p->out);
   print_placements(p, t->n_placements, t->placements);
+  if (t->layout == DP__LAYOUT__NHWC) fputs(" nhwc", p->out);
   print_micro(p, t->micro);
   print_bytes(p, t->space, t->offset, t->bytes);
   fputc('\n', p->out);

@@ -106,6 +106,7 @@ Dp__Options *Recorded(HandPlan &h) {
   o->batch = 8;
   o->mode = Text(h, "train");
   o->precision = Text(h, "fp32");
+  o->layout = Text(h, "auto");
   o->batchnorm = Text(h, "sync");
   o->clip_grad_at_bound = Text(h, "pass");
   Append(h.arena, &o->n_defaulted, &o->defaulted, Text(h, "zero-stage"));

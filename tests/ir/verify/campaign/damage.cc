@@ -165,6 +165,7 @@ const std::vector<Damage> &Damages() {
       "TENSOR.BYTES FORM.RANGE ORDER.CONFLICT ORDER.ALIAS MEANING.UNDEFINED MEANING.CONTENT MEANING.STORAGE "
       "MEANING.INPUT "
       "MEANING.UPDATE";
+  static const char kLayout[] = "TENSOR.LAYOUT MEANING.CONTENT MEANING.STALE ORDER.ALIAS";
   static const char kLifetime[] = "ORDER.CONFLICT ORDER.ALIAS MEANING.CONTENT MEANING.UNDEFINED";
   static const char kEarly[] = "ORDER.CONFLICT ORDER.CYCLE MEANING.CONTENT MEANING.UNDEFINED MEANING.STALE";
   static const char kGone[] = "MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.STORAGE";
@@ -233,6 +234,8 @@ const std::vector<Damage> &Damages() {
       {"offset.scratch", OffsetScratch, kLifetime},
       {"offset.outside", OffsetOutside, "FORM.RANGE"},
       {"offset.storage", OffsetHome, "FORM.RANGE MEANING.STORAGE", true},
+      {"layout.tensor", LayoutTensor, kLayout},
+      {"layout.operand", LayoutOperand, kLayout},
       {"size.short", SizeShort, kSize},
       {"size.long", SizeLong, kSize},
       {"size.arena", SizeArena, "FORM.RANGE FORM.ROLE", true},

@@ -9,6 +9,8 @@ namespace dp_test {
 // damage_memory.cc
 bool OffsetTensor(Edit &e);
 bool OffsetOperand(Edit &e);
+bool LayoutTensor(Edit &e);
+bool LayoutOperand(Edit &e);
 bool OffsetScratch(Edit &e);
 bool OffsetOutside(Edit &e);
 bool OffsetHome(Edit &e);

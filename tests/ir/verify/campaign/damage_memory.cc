@@ -75,6 +75,50 @@ bool OffsetOperand(Edit &e) {
   return Displace(e, e.Tensor(*operand));
 }
 
+// ---- layouts --------------------------------------------------------------------------------------------------------
+
+// An operand or result with four dims in transient memory, if there is one.
+static uint32_t *ChooseImage(Edit &e) {
+  std::vector<uint32_t *> images;
+  const auto add = [&](size_t count, uint32_t *operands) {
+    for (size_t k = 0; k < count; k++) {
+      if (!operands[k] || e.Tensor(operands[k])->space != DP__SPACE__TRANSIENT) continue;
+      const Dp__TensorType *type = e.Value(e.Tensor(operands[k]))->type;
+      if (type && type->shape && type->shape->n_dims == 4) images.push_back(&operands[k]);
+    }
+  };
+  for (const Spot &s : e.Where(Any)) {
+    add(e.At(s)->n_inputs, e.At(s)->inputs);
+    add(e.At(s)->n_outputs, e.At(s)->outputs);
+  }
+  uint32_t *chosen = nullptr;
+  Dp__Instruction *in;
+  if (e.Choose(images, &chosen)) return chosen;
+  return e.ChooseWhere(Any, &in) ? ChooseOperand(e, in) : nullptr;
+}
+
+static void Turn(Dp__DeviceTensor *t) {
+  t->layout = t->layout == DP__LAYOUT__NHWC ? DP__LAYOUT__PLAIN : DP__LAYOUT__NHWC;
+}
+
+// For whoever writes it and whoever reads it: where kernels alone do, it says the same.
+bool LayoutTensor(Edit &e) {
+  uint32_t *operand = ChooseImage(e);
+  if (operand) Turn(e.Tensor(*operand));
+  return operand;
+}
+
+// In one instruction's view only.
+bool LayoutOperand(Edit &e) {
+  uint32_t *operand = ChooseImage(e);
+  if (!operand) return false;
+  *operand = e.Clone(*operand);
+  Turn(e.Tensor(*operand));
+  return true;
+}
+
+// ---- scratch --------------------------------------------------------------------------------------------------------
+
 // Moves scratch over bytes that this instruction or another one uses.
 bool OffsetScratch(Edit &e) {
   Dp__Instruction *in, *other;

@@ -189,6 +189,21 @@ void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
   Put(to, std::move(bytes));
 }
 
+void Machine::Turn(const Operand &x, bool to_plain, uint8_t *bytes) {
+  if (x.claim->layout != DP__LAYOUT__NHWC || x.local.rank != 4) return;
+  const size_t size = dp_type_bytes(static_cast<dp_dtype>(x.claim->dtype));
+  const int64_t *e = x.local.extents;
+  const std::vector<uint8_t> before(bytes, bytes + x.needed);
+  for (int64_t n = 0, plain = 0; n < e[0]; n++)
+    for (int64_t c = 0; c < e[1]; c++)
+      for (int64_t h = 0; h < e[2]; h++)
+        for (int64_t w = 0; w < e[3]; w++, plain++) {
+          const int64_t nhwc = ((n * e[2] + h) * e[3] + w) * e[1] + c, from = to_plain ? nhwc : plain,
+                        to = to_plain ? plain : nhwc;
+          std::memcpy(bytes + static_cast<size_t>(to) * size, &before[static_cast<size_t>(from) * size], size);
+        }
+}
+
 // The bytes are stored when the unit ends.
 void Machine::Put(uint8_t *to, std::vector<uint8_t> bytes) { unit_->results.push_back({to, std::move(bytes)}); }
 
@@ -272,6 +287,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
     }
     if (in->scratch && x.claim->space == DP__SPACE__TRANSIENT)
       Spoil(x.claim, in->scratch->offset, in->scratch->bytes, copy, x.needed);
+    Turn(x, true, copy);
   }
   for (size_t k = 0; k < in->n_outputs; k++) {
     if (!in->outputs[k]) continue;
@@ -289,8 +305,11 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   if (!status) status = kernel->run(&spec, state, from, to, scratch_.Take(scratch), 0, 1);
   if (kernel->release && state) kernel->release(state);
   Need(Taken(status));
-  for (size_t k = 0; k < in->n_outputs; k++)
-    if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
+  for (size_t k = 0; k < in->n_outputs; k++) {
+    if (!to[k]) continue;
+    Turn(results[k], false, static_cast<uint8_t *>(to[k]));
+    Write(results[k], d, static_cast<const uint8_t *>(to[k]));
+  }
   SpoilResults(in, d);
   if (!in->scratch || !in->scratch->bytes) return;
   std::vector<uint8_t> mark(in->scratch->bytes);

@@ -1,0 +1,173 @@
+// layout: images in 16 bits lie channels-last, in NHWC, around convolutions, for targets whose convolutions gain by it.
+//
+// A value of rank 4 may lie so if a kernel makes it and only kernels read it: inputs, outputs, variables, and what
+// devices exchange are plain. Such values begin in NHWC where nodes connect them with a convolution. Where no kernel
+// takes a node's operands and results as they lie, those in NHWC become plain, and so on until each node has a kernel.
+// What is then connected with no convolution in NHWC becomes plain too. No node converts one layout into the other by
+// itself: kernels of elementwise nodes take each operand and result as it lies, so that the Cast of a weight in float32
+// makes it NHWC, and that of its gradient makes it plain again.
+#include <string.h>
+
+#include "passes/base/pass.h"
+#include "passes/emit/kernels.h"
+
+typedef struct {
+  const dp_compile *compile;
+  dp_graph *graph;
+  dp_arena *scratch;
+  int threads;
+  bool *free;              // (values) it may be NHWC
+  int32_t *first, *users;  // the nodes that read value v: users[first[v]] .. users[first[v + 1] - 1]
+  int32_t n_open, *open;   // nodes to be looked at
+  bool *is_open;           // (nodes)
+} work;
+
+// ---- the graph ------------------------------------------------------------------------------------------------------
+
+static bool is_image(const dp_value *v) {
+  return v->kind == DP_VALUE_RESULT && v->space == DP_SPACE_TRANSIENT && v->type.shape.rank == 4 &&
+         (v->type.dtype == DP_BFLOAT16 || v->type.dtype == DP_FLOAT16);
+}
+
+static bool is_convolution(const dp_node *node) {
+  static const char *const names[] = {"Conv", "ConvGradInput", "ConvGradWeight"};
+  for (size_t i = 0; i < DP_COUNT(names); i++)
+    if (!strcmp(node->op->name, names[i])) return true;
+  return false;
+}
+
+// Operand k of the node, or the result after its operands.
+static dp_value *end_of(const dp_node *node, int k) {
+  return k < node->n_inputs ? node->inputs[k] : node->outputs[k - node->n_inputs];
+}
+
+static int ends_of(const dp_node *node) { return node->n_inputs + node->n_outputs; }
+
+static void find_users(work *w) {
+  const dp_graph *graph = w->graph;
+  int32_t total = 0;
+  w->first = dp_alloc_n(w->scratch, (size_t)graph->n_values + 2, sizeof *w->first);
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
+      if (graph->nodes[i]->inputs[k]) w->first[graph->nodes[i]->inputs[k]->id + 2]++, total++;
+  for (int32_t v = 0; v < graph->n_values; v++) w->first[v + 2] += w->first[v + 1];
+  w->users = dp_alloc_n(w->scratch, (size_t)total, sizeof *w->users);
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
+      if (graph->nodes[i]->inputs[k]) w->users[w->first[graph->nodes[i]->inputs[k]->id + 1]++] = i;
+}
+
+static void find_free(work *w) {
+  const dp_graph *graph = w->graph;
+  w->free = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *w->free);
+  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(graph->values[v]);
+  for (int i = 0; i < graph->n_outputs; i++) w->free[graph->outputs[i].value->id] = false;
+  for (int i = 0; i < graph->n_updates; i++) w->free[graph->updates[i].value->id] = false;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < ends_of(graph->nodes[i]) && dp_op_is(graph->nodes[i]->op, DP_OP_COMMUNICATION); k++)
+      if (end_of(graph->nodes[i], k)) w->free[end_of(graph->nodes[i], k)->id] = false;
+}
+
+// ---- what is to be looked at ----------------------------------------------------------------------------------------
+
+static void open_node(work *w, int32_t node) {
+  if (w->is_open[node]) return;
+  w->is_open[node] = true;
+  w->open[w->n_open++] = node;
+}
+
+static const dp_node *take_open(work *w) {
+  const int32_t node = w->open[--w->n_open];
+  w->is_open[node] = false;
+  return w->graph->nodes[node];
+}
+
+static void set(work *w, dp_value *v, dp_layout layout) {
+  v->layout = layout;
+  open_node(w, v->producer->id);
+  for (int32_t u = w->first[v->id]; u < w->first[v->id + 1]; u++) open_node(w, w->users[u]);
+}
+
+// ---- the pass -------------------------------------------------------------------------------------------------------
+
+// What nodes connect with a convolution.
+static void begin(work *w) {
+  for (int32_t i = 0; i < w->graph->n_nodes; i++)
+    if (is_convolution(w->graph->nodes[i])) open_node(w, i);
+  while (w->n_open) {
+    const dp_node *node = take_open(w);
+    for (int k = 0; k < ends_of(node); k++) {
+      dp_value *v = end_of(node, k);
+      if (v && w->free[v->id] && v->layout == DP_LAYOUT_PLAIN) set(w, v, DP_LAYOUT_NHWC);
+    }
+  }
+}
+
+static bool has_images(const dp_node *node) {
+  for (int k = 0; k < ends_of(node); k++)
+    if (end_of(node, k) && end_of(node, k)->layout != DP_LAYOUT_PLAIN) return true;
+  return false;
+}
+
+static bool has_kernel(const work *w, const dp_node *node) {
+  const dp_kernel_spec spec = dp_kernels_spec(w->compile, w->threads, w->scratch, node);
+  return dp_kernels_select(w->compile, &spec) != NULL;
+}
+
+static void settle(work *w) {
+  for (int32_t i = 0; i < w->graph->n_nodes; i++)
+    if (has_images(w->graph->nodes[i])) open_node(w, i);
+  while (w->n_open) {
+    const dp_node *node = take_open(w);
+    if (!has_images(node) || has_kernel(w, node)) continue;
+    for (int k = 0; k < ends_of(node); k++) {
+      dp_value *v = end_of(node, k);
+      if (v && v->layout != DP_LAYOUT_PLAIN) set(w, v, DP_LAYOUT_PLAIN);
+    }
+  }
+}
+
+// Keeps what is connected with a convolution in NHWC.
+static void end(work *w) {
+  const dp_graph *graph = w->graph;
+  bool *kept = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *kept);
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (is_convolution(graph->nodes[i]) && has_images(graph->nodes[i])) open_node(w, i);
+  while (w->n_open) {
+    const dp_node *node = take_open(w);
+    for (int k = 0; k < ends_of(node); k++) {
+      dp_value *v = end_of(node, k);
+      if (!v || v->layout == DP_LAYOUT_PLAIN || kept[v->id]) continue;
+      kept[v->id] = true;
+      set(w, v, DP_LAYOUT_NHWC);
+    }
+  }
+  for (int32_t v = 0; v < graph->n_values; v++)
+    if (!kept[v]) graph->values[v]->layout = DP_LAYOUT_PLAIN;
+}
+
+static dp_status choose(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
+  work w = {.compile = compile, .graph = graph, .scratch = scratch, .threads = dp_kernels_threads(compile)};
+  w.open = dp_alloc_n(scratch, (size_t)graph->n_nodes, sizeof *w.open);
+  w.is_open = dp_alloc_n(scratch, (size_t)graph->n_nodes, sizeof *w.is_open);
+  find_users(&w);
+  find_free(&w);
+  begin(&w);
+  settle(&w);
+  end(&w);
+  graph->unchanged = true;
+  return DP_OK;
+}
+
+static dp_status run(dp_compile *compile) {
+  const char *asked = compile->options->layout;
+  compile->unchanged = !compile->options->target->channels_last || (asked && !strcmp(asked, "plain"));
+  return compile->unchanged ? DP_OK : dp_pass_each_graph(compile, choose);
+}
+
+const dp_pass dp_pass_layout = {
+    .name = "layout",
+    .what = "images in 16 bits lie channels-last around convolutions",
+    .needs = DP_HAS_STREAMS,
+    .run = run,
+};

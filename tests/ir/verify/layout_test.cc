@@ -1,0 +1,150 @@
+// What the checker demands of layouts: of a tensor by itself, of who writes and who reads it, of what is moved, and of
+// what lies in the same bytes. It knows no kernels: which of them take a layout, dprun looks at.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "tests/ir/verify/damaged.h"
+
+namespace dp_test {
+namespace {
+
+const char kNet[] = R"dpt(model net {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1)"
+  input x: float32[N,2,6,6]
+  parameter c1: float32[4,2,3,3] = kaiming_uniform()
+  parameter c2: float32[4,4,3,3] = kaiming_uniform()
+  parameter fc: float32[3,4] = kaiming_uniform()
+  h = Conv(x, c1)
+  r = Relu(h)
+  y = Conv(r, c2)
+  g = GlobalAveragePool(y)
+  f = Flatten(g)
+  logits = Gemm(f, fc) {transB=1}
+  output logits
+})dpt";
+
+Verdict Check(const std::function<void(Dp__Plan *)> &damage) {
+  return CheckDamaged(kNet, "batch=6 strategy=data devices=2 no-fuse=yes", damage);
+}
+
+const Dp__Value *ValueOf(const Dp__Plan *plan, const Dp__DeviceTensor *t) {
+  return plan->graphs[Train(const_cast<Dp__Plan *>(plan))->graph]->values[t->value];
+}
+
+bool IsImage(const Dp__Plan *plan, const Dp__DeviceTensor *t) {
+  const Dp__TensorType *type = ValueOf(plan, t)->type;
+  return type && type->shape && type->shape->n_dims == 4 && t->space == DP__SPACE__TRANSIENT;
+}
+
+void EachStep(Dp__Program *program, const std::function<void(Dp__Instruction *)> &visit) {
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) visit(program->streams[s]->instructions[i]);
+}
+
+// Whether an instruction without a kernel has it.
+bool IsMoved(Dp__Program *program, const Dp__DeviceTensor *t) {
+  bool moved = false;
+  EachStep(program, [&](Dp__Instruction *in) {
+    for (size_t i = 0; i < in->n_inputs; i++)
+      moved |= !*in->kernel && in->inputs[i] && program->tensors[in->inputs[i] - 1] == t;
+    for (size_t i = 0; i < in->n_outputs; i++)
+      moved |= !*in->kernel && in->outputs[i] && program->tensors[in->outputs[i] - 1] == t;
+  });
+  return moved;
+}
+
+Dp__DeviceTensor *Find(Dp__Plan *plan, const char *value, Dp__Space space = DP__SPACE__TRANSIENT) {
+  Dp__Program *train = Train(plan);
+  for (size_t t = 0; t < train->n_tensors; t++)
+    if (!strcmp(ValueOf(plan, train->tensors[t])->name, value) && train->tensors[t]->space == space)
+      return train->tensors[t];
+  throw std::runtime_error(std::string("no tensor of ") + value);
+}
+
+Dp__Instruction *StepOf(Dp__Plan *plan, const char *op) {
+  Dp__Instruction *found = nullptr;
+  EachStep(Train(plan), [&](Dp__Instruction *in) {
+    if (!found && !strcmp(in->op, op)) found = in;
+  });
+  if (!found) throw std::runtime_error(std::string("no step ") + op);
+  return found;
+}
+
+// Adds a tensor like the other one. The plan frees it.
+Dp__DeviceTensor *AddCopy(Dp__Program *program, const Dp__DeviceTensor *t) {
+  std::vector<uint8_t> packed(dp__device_tensor__get_packed_size(t));
+  dp__device_tensor__pack(t, packed.data());
+  Dp__DeviceTensor *copy = dp__device_tensor__unpack(nullptr, packed.size(), packed.data());
+  program->tensors =
+      static_cast<Dp__DeviceTensor **>(realloc(program->tensors, (program->n_tensors + 1) * sizeof *program->tensors));
+  return program->tensors[program->n_tensors++] = copy;
+}
+
+TEST(Layout, ImagesOfKernelsMayBeNhwc) {
+  EXPECT_EQ(Check([](Dp__Plan *p) {
+              for (const char *value : {"h", "r", "y"}) Find(p, value)->layout = DP__LAYOUT__NHWC;
+            }).message,
+            "");
+}
+
+TEST(Layout, OthersArePlain) {
+  for (Dp__Space space : {DP__SPACE__PERSISTENT, DP__SPACE__HOST_INPUT}) {
+    const Verdict v = Check(
+        [&](Dp__Plan *p) { Find(p, space == DP__SPACE__PERSISTENT ? "c1" : "x", space)->layout = DP__LAYOUT__NHWC; });
+    EXPECT_EQ(v.rule, "TENSOR.LAYOUT") << v.message;
+  }
+  const Verdict v = Check([](Dp__Plan *p) { Find(p, "f")->layout = DP__LAYOUT__NHWC; });
+  EXPECT_EQ(v.rule, "TENSOR.LAYOUT") << v.message;
+  EXPECT_NE(v.message.find("2 dims"), std::string::npos) << v.message;
+}
+
+// The reader's tensor is another than the writer's, of the same value in the same bytes.
+TEST(Layout, IsThatOfTheWriter) {
+  for (Dp__Layout claimed : {DP__LAYOUT__PLAIN, DP__LAYOUT__NHWC}) {
+    const Verdict v = Check([&](Dp__Plan *p) {
+      Dp__Program *train = Train(p);
+      Dp__Instruction *relu = StepOf(p, "Relu");
+      const Dp__DeviceTensor *written = train->tensors[relu->inputs[0] - 1];
+      ToEnd(p, train->tensors[relu->outputs[0] - 1], DP__SPACE__TRANSIENT);  // not over its operand
+      Dp__DeviceTensor *read = AddCopy(train, written);
+      read->layout = claimed;
+      relu->inputs[0] = static_cast<uint32_t>(train->n_tensors);
+    });
+    EXPECT_EQ(v.rule, claimed == DP__LAYOUT__PLAIN ? "" : "MEANING.CONTENT") << v.message;
+  }
+}
+
+// What devices add up.
+TEST(Layout, WhatIsMovedIsPlain) {
+  const Verdict v = Check([](Dp__Plan *p) {
+    Dp__Program *train = Train(p);
+    for (size_t t = 0; t < train->n_tensors; t++)
+      if (IsImage(p, train->tensors[t]) && IsMoved(train, train->tensors[t]))
+        train->tensors[t]->layout = DP__LAYOUT__NHWC;
+  });
+  EXPECT_EQ(v.rule, "TENSOR.LAYOUT") << v.message;
+  EXPECT_NE(v.message.find("it moves"), std::string::npos) << v.message;
+}
+
+TEST(Layout, ResultsReplaceOperandsThatLieAlike) {
+  const auto replace = [](Dp__Layout operand, Dp__Layout result) {
+    return Check([=](Dp__Plan *p) {
+      Dp__Program *train = Train(p);
+      const Dp__Instruction *relu = StepOf(p, "Relu");
+      Dp__DeviceTensor *x = train->tensors[relu->inputs[0] - 1], *y = train->tensors[relu->outputs[0] - 1];
+      ToEnd(p, x, DP__SPACE__TRANSIENT);
+      y->offset = x->offset;
+      x->layout = operand;
+      y->layout = result;
+    });
+  };
+  EXPECT_EQ(replace(DP__LAYOUT__NHWC, DP__LAYOUT__NHWC).message, "");
+  EXPECT_EQ(replace(DP__LAYOUT__PLAIN, DP__LAYOUT__NHWC).rule, "ORDER.ALIAS");
+  EXPECT_EQ(replace(DP__LAYOUT__NHWC, DP__LAYOUT__PLAIN).rule, "ORDER.ALIAS");
+}
+
+}  // namespace
+}  // namespace dp_test
