@@ -1,4 +1,5 @@
 // See cli.h.
+#define _GNU_SOURCE  // on_exit, program_invocation_short_name
 #include "tools/cli.h"
 
 #include <errno.h>
@@ -7,11 +8,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ir/base/suggest.h"
 #include "ir/base/utf8.h"
 
+static dp_status check_output(void) {
+  // If a write failed long ago, ferror remembers it but errno does not.
+  errno = 0;
+  if (!(fflush(stdout) | ferror(stdout))) return DP_OK;
+  return dp_fail(EX_IOERR, "cannot write standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+}
+
+// argp itself exits after its help.
+static void finish_at_exit(int code, void *unused) {
+  (void)unused;
+  if (!code && (code = dp_cli_finish(program_invocation_short_name, DP_OK))) _exit(code);
+}
+
 void dp_cli_begin(void) {
+  on_exit(finish_at_exit, NULL);
   // Open the missing ones so that reading or writing them fails, as on a closed descriptor.
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
@@ -58,11 +74,11 @@ void dp_cli_print_message(const char *text) {
 }
 
 int dp_cli_finish(const char *program, dp_status status) {
-  // If a write failed long ago, ferror remembers it but errno does not.
-  errno = 0;
-  bool written = !(fflush(stdout) | ferror(stdout));
-  if (!status && !written)
-    status = dp_fail(EX_IOERR, "cannot write standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+  dp_status written = check_output();
+  if (!status)
+    status = written;
+  else
+    dp_status_free(written);
   if (!status) return 0;
   int code = dp_status_code(status);
   fprintf(stderr, "%s: ", program);

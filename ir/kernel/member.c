@@ -1,6 +1,8 @@
 // See member.h.
 #include "ir/kernel/member.h"
 
+#include <string.h>
+
 void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_kernel_operand *values,
                          dp_member_spec *made) {
   const dp_kernel_member *m = &region->members[member];
@@ -47,12 +49,27 @@ static bool read_alone(const dp_kernel_region *region) {
   return true;
 }
 
-// Whether the member takes only operands of the region and makes only results of it.
+bool dp_member_is_cast(const dp_kernel_member *member) {
+  return !strcmp(member->op->name, "Cast") && !*member->op->domain;
+}
+
+static bool is_cast(const dp_kernel_region *region, int32_t value) {
+  for (int m = 0; m < region->n_members; m++)
+    if (dp_member_is_cast(&region->members[m]) && region->members[m].outputs[0] == value) return true;
+  return false;
+}
+
+// Whether the member takes only operands of the region and makes only results of it, but for what a Cast leaves to an
+// update.
 static bool stays_outside(const dp_kernel_spec *spec, const dp_kernel_member *member) {
-  for (int i = 0; i < member->n_inputs; i++)
-    if (member->inputs[i] >= spec->n_inputs) return false;
+  const int n_outside = spec->n_inputs + spec->n_outputs;
+  const bool cast = dp_member_is_cast(member);
+  for (int i = 0; i < member->n_inputs; i++) {
+    const int32_t value = member->inputs[i];
+    if (value >= spec->n_inputs && (cast || value < n_outside || !is_cast(spec->region, value))) return false;
+  }
   for (int k = 0; k < member->n_outputs; k++)
-    if (member->outputs[k] >= spec->n_inputs + spec->n_outputs) return false;
+    if (cast != (member->outputs[k] >= n_outside)) return false;
   return true;
 }
 

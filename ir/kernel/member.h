@@ -19,8 +19,11 @@ void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_ke
                          dp_member_spec *made);
 // Sets the member's operands and results from the addresses of the region's values. in, out: (DP_MAX_OPERANDS)
 void dp_member_operands(const dp_kernel_member *member, void *const *values, const void **in, void **out);
-// Of a region of updates: whether each member takes operands of the region alone and makes results of it alone, and
-// reads alone, and once, what it replaces. Members may then be computed in any order, also part by part.
+// Whether it is a Cast.
+bool dp_member_is_cast(const dp_kernel_member *member);
+// Of a region of updates, and of Casts of their gradients: whether each update takes operands of the region alone, or
+// what a Cast makes, and makes results of the region alone, and reads alone, and once, what it replaces. Updates, each
+// with its Cast before it, may then be computed in any order, also part by part.
 bool dp_members_are_independent(const dp_kernel_spec *region);
 
 #ifdef __cplusplus

@@ -16,6 +16,7 @@
 // no region extends across a Send or a Recv, since stages have agreed on the order of these.
 #include "passes/base/pass.h"
 #include "passes/cost/cost_model.h"
+#include "passes/fuse/gradient_casts.h"
 #include "passes/fuse/groups.h"
 #include "passes/fuse/regions.h"
 
@@ -147,6 +148,7 @@ static bool has_channels(const work *w, const dp_node *node) {
 
 bool dp_fuse_can(const work *w, const dp_node *node, frame *f) {
   const bool channels = has_channels(w, node);
+  if (w->gradient_casts && w->gradient_casts[node->id]) return false;
   if (!is_plain(node) || (!dp_op_is_pointwise(node->op) && !node->op->row && !channels)) return false;
   if (!frame_of(w->graph, node, f) || !dp_fuse_is_good(f)) return false;
   for (int i = 0; i < node->n_inputs; i++) {
@@ -261,6 +263,7 @@ static dp_status fuse(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
             .producers = compile->options->target->producers,
             .channel_bytes = compile->options->target->channel_bytes};
   dp_regions_put_in_order(graph, scratch);
+  if (compile->options->target->gradient_casts) w.gradient_casts = dp_gradient_casts(graph, scratch);
   w.before = dp_issue_order_edges_make(scratch, graph);
   w.after = dp_issue_order_edges_turn(scratch, &w.before, graph->n_nodes);
   find_groups(&w);

@@ -29,8 +29,9 @@ typedef struct {
 typedef struct {
   dp_graph *graph;
   dp_arena *scratch;
-  bool producers;        // dp_target.producers
-  double channel_bytes;  // dp_target.channel_bytes
+  bool producers;            // dp_target.producers
+  double channel_bytes;      // dp_target.channel_bytes
+  dp_node **gradient_casts;  // (nodes) dp_gradient_casts: left to the pass `updates`; NULL: none is
   dp_issue_order_edges before, after;
   int32_t *segment;   // (nodes) the number of transfers between stages before it
   int32_t *group_of;  // (nodes)

@@ -7,10 +7,14 @@
 // read those. It does not wait for a collective to make another ready, as nobody knows how long that takes and what is
 // computed in the meantime. An update of state that is fetched for it stays alone, so that the device has the state of
 // a few at a time.
+//
+// Where the target takes it, an update's region also has the Cast that makes its gradient from 16 bits: half as many
+// bytes wait, and the gradient is not stored twice.
 #include <stdlib.h>
 
 #include "ir/base/limits.h"
 #include "passes/base/pass.h"
+#include "passes/fuse/gradient_casts.h"
 #include "passes/fuse/regions.h"
 #include "passes/schedule/issue_order.h"
 #include "passes/schedule/windows.h"
@@ -29,10 +33,12 @@ static int compare_updates(const void *a, const void *b) {
   return x->node->id - y->node->id;
 }
 
-static double waiting_bytes(const dp_graph *graph, const dp_node *node) {
+// casts: dp_gradient_casts, or NULL.
+static double waiting_bytes(const dp_graph *graph, dp_node *const *casts, const dp_node *node) {
   double bytes = 0;
   for (int i = node->n_outputs; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
+    if (casts && x && x->producer && casts[x->producer->id]) x = x->producer->inputs[0];
     if (x && x->type.shape.rank && x->space == DP_SPACE_TRANSIENT) bytes += dp_cost_model_bytes(graph->model, x);
   }
   return bytes;
@@ -40,7 +46,8 @@ static double waiting_bytes(const dp_graph *graph, const dp_node *node) {
 
 // Updates that do not depend on other updates, in the order in which they can begin. begins: (nodes) when each node
 // does: an update when it is ready, any other at its position.
-static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *begins, int32_t *count) {
+static update *find_updates(const dp_graph *graph, dp_arena *scratch, dp_node *const *casts, int32_t *begins,
+                            int32_t *count) {
   const dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
   const bool *constant = dp_issue_order_constant(scratch, graph);
   bool *after_update = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *after_update);
@@ -48,7 +55,7 @@ static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *b
   int32_t segment = 0;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_node *node = graph->nodes[i];
-    update one = {.node = node, .ready = -1, .segment = segment, .bytes = waiting_bytes(graph, node)};
+    update one = {.node = node, .ready = -1, .segment = segment, .bytes = waiting_bytes(graph, casts, node)};
     bool free = true;
     for (int32_t e = edges.first[i]; e < edges.first[i + 1]; e++) {
       if (!constant[edges.before[e]]) one.ready = (int32_t)dp_max_i64(one.ready, edges.before[e]);
@@ -64,6 +71,17 @@ static update *find_updates(const dp_graph *graph, dp_arena *scratch, int32_t *b
   }
   if (*count) qsort(updates, (size_t)*count, sizeof *updates, compare_updates);
   return updates;
+}
+
+// Casts of gradients begin when the updates do that take them. Forgets those of other updates.
+static void move_casts(const dp_graph *graph, dp_arena *scratch, const update *updates, int32_t count, dp_node **casts,
+                       int32_t *begins) {
+  bool *takes = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *takes);
+  for (int32_t i = 0; i < count; i++) takes[updates[i].node->id] = true;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    if (casts[i] && !takes[casts[i]->id]) casts[i] = NULL;
+    if (casts[i]) begins[i] = begins[casts[i]->id];
+  }
 }
 
 // By position, the bytes of transient values that are there if no update waits. A value is there from what makes it to
@@ -117,13 +135,16 @@ static int32_t count_joined(const waiting *w, const update *updates, int32_t fir
 }
 
 static dp_status join_updates(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
-  const dp_target_costs *costs = &compile->options->target->costs;
+  const dp_target *target = compile->options->target;
   dp_regions_put_in_order(graph, scratch);
   int32_t count = 0, *group_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *group_of);
   int32_t *begins = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *begins);
-  const update *updates = find_updates(graph, scratch, begins, &count);
-  waiting w = {
-      .graph = graph, .held = bytes_held(graph, scratch, begins), .few = costs->start_ns * costs->bytes_per_ns};
+  dp_node **casts = target->gradient_casts ? dp_gradient_casts(graph, scratch) : NULL;
+  const update *updates = find_updates(graph, scratch, casts, begins, &count);
+  if (casts) move_casts(graph, scratch, updates, count, casts, begins);
+  waiting w = {.graph = graph,
+               .held = bytes_held(graph, scratch, begins),
+               .few = target->costs.start_ns * target->costs.bytes_per_ns};
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     group_of[i] = i;
     if (w.held[i] > w.most) w.most = w.held[i];
@@ -132,6 +153,8 @@ static dp_status join_updates(dp_compile *compile, dp_graph *graph, dp_arena *sc
     joined = count_joined(&w, updates, first, count);
     for (int32_t i = 0; i < joined; i++) group_of[updates[first + i].node->id] = group_of[updates[first].node->id];
   }
+  for (int32_t i = 0; casts && i < graph->n_nodes; i++)
+    if (casts[i]) group_of[i] = group_of[casts[i]->id];
   dp_regions_make(graph, scratch, graph->n_nodes, group_of);
   return DP_OK;
 }

@@ -85,6 +85,36 @@ TEST_P(Updates, AreOneLaunchAnInstruction) {
     }
 }
 
+// Gradients of 16 bits that updates read as they lie.
+int64_t CountNarrow(const Plan &plan) {
+  int64_t count = 0;
+  for (const Location &at : Instructions(plan, "train", 0)) {
+    const Dp__Instruction *in = At(plan, at);
+    if (std::string(in->kernel) != "cuda.updates.dp.Region") continue;
+    for (size_t m = 0; m < in->n_members; m++) count += !strcmp(in->members[m]->op, "Cast");
+  }
+  return count;
+}
+
+// The parameters have the bits of those whose gradients are converted first. Where something else reads gradients in
+// float32, the norm or what looks whether they are finite, they are converted.
+TEST_P(Updates, ReadGradientsOfSixteenBits) {
+  const auto &c = kCases[GetParam()];
+  for (const char *precision : {"bf16", "fp16"}) {
+    SCOPED_TRACE(precision);
+    const std::string options = std::string("target=cuda batch=2 precision=") + precision;
+    const Plan plan = Compile(Layers(c.optimizer), options);
+    EXPECT_EQ(CountNarrow(plan), !strcmp(c.name, "Clipped") || !strcmp(precision, "fp16") ? 0 : 2 * kLayers);
+    Training expected(Compile(Layers(c.optimizer), options + " no-fuse=yes")), found(plan);
+    for (int step = 0; step < 4; step++) EXPECT_EQ(found.Train(2 * step, 2), expected.Train(2 * step, 2)) << step;
+    for (int i = 0; i < kLayers; i++)
+      for (const char *kind : {"w", "b"}) {
+        const std::string name = kind + std::to_string(i);
+        EXPECT_EQ(found.Numbers(name), expected.Numbers(name)) << name;
+      }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Optimizers, Updates, testing::Range(0, int(std::size(kCases))),
                          [](const auto &info) { return kCases[info.param].name; });
 

@@ -91,8 +91,9 @@ TEST_F(Standard, WhatCannotBeIsRefused) {
 }
 
 TEST_F(Standard, AFullOrClosedOutputIsAnErrorAndWeightsAreSaved) {
-  for (const char *command : {"dpc ops", "dpc ops Conv", "dpc --help", "dpc show examples/mlp.dpt",
-                              "dpc compile examples/mlp.dpt --batch=64 -o -", "dpc export examples/mlp.dpt -o -"}) {
+  for (const char *command :
+       {"dpc ops", "dpc ops Conv", "dpc --help", "dpc compile --help", "dprun --help", "dpc show examples/mlp.dpt",
+        "dpc compile examples/mlp.dpt --batch=64 -o -", "dpc export examples/mlp.dpt -o -"}) {
     Result result = Shell(std::string(command) + " > /dev/full");
     EXPECT_EQ(result.code, 74) << command << result.err;
     EXPECT_NE(result.err.find("No space left"), std::string::npos) << command << result.err;

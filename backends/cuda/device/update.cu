@@ -1,6 +1,6 @@
-// Updates parameters of type T by the learning rate. As on the CPU, updates are computed in double, but for Adam's
-// quotient, and rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which moves elements of the
-// size of T.
+// Updates parameters of type T by gradients of type U and the learning rate. As on the CPU, updates are computed in
+// double, but for Adam's quotient, and rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which
+// moves elements of the size of T; their new values stand for gradients.
 #include "backends/cuda/device/update.h"
 #include "backends/cuda/device/vectors.h"
 
@@ -25,11 +25,12 @@ DP_DEVICE void LOCAL(make_rule)(const dp_update_arguments *a, LOCAL(rule) * r) {
 }
 
 // Rounded as a product of its own would be.
-DP_DEVICE double LOCAL(gradient)(const LOCAL(rule) * r, T g) { return (double)(W)((double)GET(g) * r->gradient); }
+DP_DEVICE double LOCAL(gradient)(const LOCAL(rule) * r, U g) { return (double)(W)((double)GET_U(g) * r->gradient); }
 
-// in: parameter, velocity, gradient. out: parameter, velocity.
-DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, bool has_velocity, const T *in, T *out) {
-  const double w = (double)GET(in[0]), d = LOCAL(gradient)(r, in[2]) + a->weight_decay * w;
+// in, out: parameter, velocity.
+DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, bool has_velocity, const T *in, U g,
+                          T *out) {
+  const double w = (double)GET(in[0]), d = LOCAL(gradient)(r, g) + a->weight_decay * w;
   double step = d;
   if (has_velocity) {
     const double old = (double)GET(in[1]);
@@ -42,12 +43,11 @@ DP_DEVICE void LOCAL(sgd)(const dp_update_arguments *a, const LOCAL(rule) * r, b
 
 DP_DEVICE W LOCAL(root)(W x) { return sizeof(W) == 4 ? (W)sqrtf((float)x) : (W)sqrt((double)x); }
 
-// in: parameter, mean, mean of squares, gradient. out: all but the last. The quotient is taken in W: GPUs divide
-// doubles so slowly that memory would wait, and what W loses is far below the last digit of a parameter that moves by
-// it.
-DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const T *in, T *out) {
+// in, out: parameter, mean, mean of squares. The quotient is taken in W: GPUs divide doubles so slowly that memory
+// would wait, and what W loses is far below the last digit of a parameter that moves by it.
+DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, const T *in, U g, T *out) {
   const double w = (double)GET(in[0]), m = (double)GET(in[1]), v = (double)GET(in[2]);
-  const double d = LOCAL(gradient)(r, in[3]) + r->decay * w;
+  const double d = LOCAL(gradient)(r, g) + r->decay * w;
   const double mean = m + (1 - a->beta1) * (d - m), square = a->beta2 * v + (1 - a->beta2) * d * d;
   const W moved = (W)mean / (LOCAL(root)((W)square) * (W)r->scale + (W)a->eps);
   out[0] = PUT(r->keep * w - r->rate * (double)moved);
@@ -57,15 +57,15 @@ DP_DEVICE void LOCAL(adam)(const dp_update_arguments *a, const LOCAL(rule) * r, 
 
 // The results of one element; with `skip` they are the operands.
 DP_DEVICE void LOCAL(change)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip, bool has_velocity,
-                             const T *in, T *out) {
+                             const T *in, U g, T *out) {
   if (skip)
     for (int k = 0; k < 3; k++) out[k] = in[k];
   else if (ASSIGN)
-    out[0] = in[1];
+    out[0] = PUT(GET_U(g));
   else if (ADAM)
-    LOCAL(adam)(a, r, in, out);
+    LOCAL(adam)(a, r, in, g, out);
   else
-    LOCAL(sgd)(a, r, has_velocity, in, out);
+    LOCAL(sgd)(a, r, has_velocity, in, g, out);
 }
 
 // Neighbouring elements, each operand's read at once.
@@ -73,24 +73,71 @@ enum { LOCAL(width) = sizeof(T) < 2 ? 8 : DP_VECTOR_BYTES / sizeof(T) };
 typedef struct DP_ALIGNED(LOCAL(width) * sizeof(T)) {
   T e[LOCAL(width)];
 } LOCAL(vector);
+typedef struct DP_ALIGNED(LOCAL(width) * sizeof(U)) {
+  U e[LOCAL(width)];
+} LOCAL(gradients);
+
+// What a tensor has as operand k, or its parameter where it has none.
+DP_DEVICE const T *LOCAL(operand)(const dp_update_tensor *x, int k) {
+  return (const T *)(x->in[k] ? x->in[k] : x->in[0]);
+}
 
 DP_DEVICE bool LOCAL(is_aligned)(const dp_update_tensor *x) {
   dp_u64 bits = 0;
-  for (int k = 0; k < 4; k++) bits |= (dp_u64)x->in[k];
-  for (int k = 0; k < 3; k++) bits |= (dp_u64)x->out[k];
+  for (int k = 0; k < 3; k++) bits |= (dp_u64)x->in[k] | (dp_u64)x->out[k];
+  bits |= (dp_u64)x->gradient;
   return bits % sizeof(LOCAL(vector)) == 0;
+}
+
+// Where the gradient of an element is, in NHWC.
+typedef struct {
+  dp_i64 image, channel, at;  // at: in the plane
+} LOCAL(place);
+
+DP_DEVICE LOCAL(place) LOCAL(place_of)(const dp_update_tensor *x, dp_i64 i) {
+  const dp_i64 row = i / x->plane, image = row / x->channels;
+  const LOCAL(place) place = {image, row - image * x->channels, i - row * x->plane};
+  return place;
+}
+
+DP_DEVICE U LOCAL(gradient_in)(const dp_update_tensor *x, const LOCAL(place) * p) {
+  return ((const U *)x->gradient)[(p->image * x->plane + p->at) * x->channels + p->channel];
+}
+
+DP_DEVICE void LOCAL(step_on)(const dp_update_tensor *x, LOCAL(place) * p) {
+  if (++p->at < x->plane) return;
+  p->at = 0;
+  if (++p->channel < x->channels) return;
+  p->channel = 0;
+  p->image++;
+}
+
+DP_DEVICE LOCAL(gradients) LOCAL(gradients_at)(const dp_update_tensor *x, dp_i64 i) {
+  if (!x->plane) return *(const LOCAL(gradients) *)((const U *)x->gradient + i);
+  LOCAL(gradients) g;
+  LOCAL(place) place = LOCAL(place_of)(x, i);
+  DP_UNROLL
+  for (int l = 0; l < LOCAL(width); l++, LOCAL(step_on)(x, &place)) g.e[l] = LOCAL(gradient_in)(x, &place);
+  return g;
+}
+
+DP_DEVICE U LOCAL(gradient_at)(const dp_update_tensor *x, dp_i64 i) {
+  if (!x->plane) return ((const U *)x->gradient)[i];
+  const LOCAL(place) place = LOCAL(place_of)(x, i);
+  return LOCAL(gradient_in)(x, &place);
 }
 
 DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
                                     const dp_update_tensor *x, dp_i64 i) {
-  LOCAL(vector) from[4], to[3];
+  LOCAL(vector) from[3], to[3];
+  const LOCAL(gradients) g = LOCAL(gradients_at)(x, i);
   DP_UNROLL
-  for (int k = 0; k < 4; k++) from[k] = *(const LOCAL(vector) *)((const T *)(x->in[k] ? x->in[k] : x->in[0]) + i);
+  for (int k = 0; k < 3; k++) from[k] = *(const LOCAL(vector) *)(LOCAL(operand)(x, k) + i);
   DP_UNROLL
   for (int l = 0; l < LOCAL(width); l++) {
-    const T in[4] = {from[0].e[l], from[1].e[l], from[2].e[l], from[3].e[l]};
+    const T in[3] = {from[0].e[l], from[1].e[l], from[2].e[l]};
     T out[3] = {in[0], in[1], in[2]};
-    LOCAL(change)(a, r, skip, x->in[1] != 0, in, out);
+    LOCAL(change)(a, r, skip, x->in[1] != 0, in, g.e[l], out);
     DP_UNROLL
     for (int k = 0; k < 3; k++) to[k].e[l] = out[k];
   }
@@ -101,12 +148,10 @@ DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(ru
 
 DP_DEVICE void LOCAL(change_one)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
                                  const dp_update_tensor *x, dp_i64 i) {
-  T in[4], out[3];
+  T in[3], out[3];
   DP_UNROLL
-  for (int k = 0; k < 4; k++) in[k] = ((const T *)(x->in[k] ? x->in[k] : x->in[0]))[i];
-  DP_UNROLL
-  for (int k = 0; k < 3; k++) out[k] = in[k];
-  LOCAL(change)(a, r, skip, x->in[1] != 0, in, out);
+  for (int k = 0; k < 3; k++) out[k] = in[k] = LOCAL(operand)(x, k)[i];
+  LOCAL(change)(a, r, skip, x->in[1] != 0, in, LOCAL(gradient_at)(x, i), out);
   DP_UNROLL
   for (int k = 0; k < 3; k++)
     if (x->out[k] && !(skip && x->out[k] == x->in[k])) ((T *)x->out[k])[i] = out[k];

@@ -1,5 +1,6 @@
 // dp.SGD, dp.Adam and dp.Assign: one, or a region of them. Updates that have attributes, types, learning rate, step,
-// scale and skip in common are one launch, which finds its tensors in a table in the GPU's memory.
+// scale and skip in common are one launch, which finds its tensors in a table in the GPU's memory. A region may begin
+// with Casts of gradients from 16 bits: updates then read these as they lie.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,15 @@
 #include "ir/kernel/extents.h"
 #include "ir/kernel/member.h"
 
-// Where an optimizer's operands are. `in` and `out` of dp_update_tensor are its first operands and results.
+// Where an optimizer's operands are. Those before the gradient are `in` of dp_update_tensor.
 typedef struct {
   const char *name;
   bool adam;
-  int n_in, lr, step, scale, skip;  // lr, step, scale -1: it takes none
+  int gradient, lr, step, scale, skip;  // lr, step, scale -1: it takes none
 } optimizer;
 
 static const optimizer optimizers[] = {
-    {"SGD", false, 3, 3, 4, 5, 6}, {"Adam", true, 4, 4, 5, 6, 7}, {"Assign", false, 2, -1, -1, -1, 2}};
+    {"SGD", false, 2, 3, 4, 5, 6}, {"Adam", true, 3, 4, 5, 6, 7}, {"Assign", false, 1, -1, -1, -1, 2}};
 
 static const optimizer *optimizer_of(const dp_op *op) {
   for (size_t i = 0; i < DP_COUNT(optimizers); i++)
@@ -44,13 +45,29 @@ static bool takes(const dp_kernel_spec *spec) {
          is_number(spec, o->step);
 }
 
-static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_function **function) {
+// Gradients may lie in NHWC; parameters and state do not.
+static bool are_plain(int count, const dp_kernel_operand *operands, int gradient) {
+  for (int i = 0; i < count; i++)
+    if (i != gradient && operands[i].layout != DP_LAYOUT_PLAIN) return false;
+  return true;
+}
+
+// Takes the gradient's layout, which shows where a plane has several elements and an image several channels.
+static void lay(const dp_kernel_operand *gradient, dp_update_tensor *x) {
+  const int64_t *extents = gradient->local.extents;
+  if (gradient->layout != DP_LAYOUT_NHWC || extents[1] == 1 || extents[2] * extents[3] == 1) return;
+  x->channels = extents[1];
+  x->plane = extents[2] * extents[3];
+}
+
+// gradient: its type in memory.
+static dp_status add_function(const dp_kernel_spec *spec, dp_dtype gradient, const dp_cuda_function **function) {
   const optimizer *o = optimizer_of(spec->op);
-  const dp_dtype w = spec->inputs[0].dtype;
   const bool assigns = o->lr < 0;
-  char defines[256];
-  snprintf(defines, sizeof defines, "%s#define ADAM %d\n#define ASSIGN %d\n",
-           (assigns ? dp_cuda_type_moved(w) : dp_cuda_type_of(w))->defines, o->adam, assigns);
+  const dp_cuda_type *(*type_of)(dp_dtype) = assigns ? dp_cuda_type_moved : dp_cuda_type_of;
+  char defines[512];
+  snprintf(defines, sizeof defines, "%s%s#define ADAM %d\n#define ASSIGN %d\n", type_of(spec->inputs[0].dtype)->defines,
+           type_of(gradient)->second, o->adam, assigns);
   return dp_cuda_function_add(o->name, defines, dp_cuda_source_update, function);
 }
 
@@ -78,11 +95,14 @@ static dp_status launch(dp_queue *queue, const dp_cuda_function *function, int64
 
 // ---- one ------------------------------------------------------------------------------------------------------------
 
-static bool match_one(const dp_kernel_spec *spec) { return !spec->region && takes(spec); }
+static bool match_one(const dp_kernel_spec *spec) {
+  return !spec->region && takes(spec) && are_plain(spec->n_inputs, spec->inputs, optimizer_of(spec->op)->gradient) &&
+         are_plain(spec->n_outputs, spec->outputs, -1);
+}
 
 static dp_status prepare_one(const dp_kernel_spec *spec, void **state) {
   const dp_cuda_function *function;
-  DP_TRY(add_function(spec, &function));
+  DP_TRY(add_function(spec, spec->inputs[optimizer_of(spec->op)->gradient].dtype, &function));
   *state = (void *)(uintptr_t)function;  // which is never freed
   return DP_OK;
 }
@@ -97,7 +117,9 @@ static dp_status enqueue_one(const dp_kernel_spec *spec, void *state, dp_queue *
   a.scale = has(spec, o->scale) ? in[o->scale] : NULL;
   a.skip = has(spec, o->skip) ? in[o->skip] : NULL;
   a.one.count = dp_out_count(spec, 0);
-  for (int i = 0; i < o->n_in; i++) a.one.in[i] = in[i];
+  for (int i = 0; i < o->gradient; i++) a.one.in[i] = in[i];
+  a.one.gradient = in[o->gradient];
+  lay(&spec->inputs[o->gradient], &a.one);
   for (int i = 0; i < spec->n_outputs && i < 3; i++) a.one.out[i] = out[i];
   return launch(queue, state, blocks_of(a.one.count), &a);
 }
@@ -105,6 +127,7 @@ static dp_status enqueue_one(const dp_kernel_spec *spec, void *state, dp_queue *
 const dp_kernel dp_kernel_cuda_update = {
     .name = "cuda.update",
     .types = DP_STORED,
+    .channels_last = true,
     .shares_state = true,
     .in_place = true,
     .match = match_one,
@@ -114,15 +137,35 @@ const dp_kernel dp_kernel_cuda_update = {
 
 // ---- a region -------------------------------------------------------------------------------------------------------
 
+// The operand of the region that is the update's gradient, or that a Cast makes it from.
+static int32_t gradient_of(const dp_kernel_region *r, const dp_kernel_member *update) {
+  const int32_t gradient = update->inputs[optimizer_of(update->op)->gradient];
+  for (int m = 0; m < r->n_members; m++)
+    if (dp_member_is_cast(&r->members[m]) && r->members[m].outputs[0] == gradient) return r->members[m].inputs[0];
+  return gradient;
+}
+
+static bool takes_gradient(const dp_kernel_region *r, const dp_kernel_member *update) {
+  const int32_t stored = gradient_of(r, update), made = update->inputs[optimizer_of(update->op)->gradient];
+  return stored == made || ((DP_BIT(r->values[stored].dtype) & (DP_BIT(DP_BFLOAT16) | DP_BIT(DP_FLOAT16))) &&
+                            r->values[made].dtype == DP_FLOAT32);
+}
+
 static bool match_region(const dp_kernel_spec *spec) {
   const dp_kernel_region *r = spec->region;
-  if (!r || !r->n_members) return false;
+  if (!r) return false;
+  int n_updates = 0;
   for (int m = 0; m < r->n_members; m++) {
+    if (dp_member_is_cast(&r->members[m])) continue;
     dp_member_spec member;
     dp_member_spec_make(r, m, r->values, &member);
-    if (!takes(&member.spec)) return false;
+    if (!takes(&member.spec) || !takes_gradient(r, &r->members[m])) return false;
+    if (!are_plain(member.spec.n_inputs, member.inputs, optimizer_of(member.spec.op)->gradient) ||
+        !are_plain(member.spec.n_outputs, member.outputs, -1))
+      return false;
+    n_updates++;
   }
-  return dp_members_are_independent(spec);
+  return n_updates && dp_members_are_independent(spec);
 }
 
 // Members of one launch. lr, step, scale, skip: values of the region; -1: none.
@@ -136,7 +179,7 @@ typedef struct {
 typedef struct {
   int n_groups;
   launch_group *groups;
-  int *group_of;           // (members)
+  int *group_of;           // (members) -1: a Cast
   const dp_cuda_gpu *gpu;  // that has `table`: the tensors of each group, group after group
   void *table;
 } region_state;
@@ -158,6 +201,8 @@ static bool is_same(const launch_group *a, const launch_group *b) {
 static dp_status add_member(const dp_kernel_region *r, int m, region_state *s) {
   const dp_kernel_member *member = &r->members[m];
   const optimizer *o = optimizer_of(member->op);
+  s->group_of[m] = -1;
+  if (!o) return DP_OK;
   dp_member_spec made;
   dp_member_spec_make(r, m, r->values, &made);
   launch_group *group = &s->groups[s->n_groups];
@@ -166,7 +211,7 @@ static dp_status add_member(const dp_kernel_region *r, int m, region_state *s) {
                           .step = has(&made.spec, o->step) ? member->inputs[o->step] : -1,
                           .scale = has(&made.spec, o->scale) ? member->inputs[o->scale] : -1,
                           .skip = has(&made.spec, o->skip) ? member->inputs[o->skip] : -1};
-  DP_TRY(add_function(&made.spec, &group->function));
+  DP_TRY(add_function(&made.spec, r->values[gradient_of(r, member)].dtype, &group->function));
   int g = 0;
   while (!is_same(&s->groups[g], group)) g++;
   s->group_of[m] = g;
@@ -199,8 +244,10 @@ static void add_group(const dp_kernel_spec *spec, region_state *s, int g, const 
     const int64_t count = dp_local_count(&spec->region->values[member->outputs[0]].local);
     if (s->group_of[m] != g || !count) continue;
     dp_update_tensor *x = &tensors[group->arguments.n_tensors++];
-    *x = (dp_update_tensor){.count = count, .first_block = group->blocks};
-    for (int i = 0; i < optimizer_of(member->op)->n_in; i++)
+    *x = (dp_update_tensor){
+        .count = count, .first_block = group->blocks, .gradient = in[gradient_of(spec->region, member)]};
+    lay(&spec->region->values[gradient_of(spec->region, member)], x);
+    for (int i = 0; i < optimizer_of(member->op)->gradient; i++)
       x->in[i] = member->inputs[i] < 0 ? NULL : in[member->inputs[i]];
     for (int k = 0; k < member->n_outputs && k < 3; k++)
       x->out[k] = member->outputs[k] < 0 ? NULL : out[member->outputs[k] - spec->n_inputs];
@@ -255,6 +302,7 @@ const dp_kernel dp_kernel_cuda_update_Region = {
     .op = "Region",
     .domain = "dp",
     .types = DP_STORED,
+    .channels_last = true,
     .priority = 1,
     .in_place = true,
     .match = match_region,
