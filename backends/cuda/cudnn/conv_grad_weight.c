@@ -4,6 +4,7 @@
 #include "backends/cuda/blaslt/library.h"
 #include "backends/cuda/cudnn/columns.h"
 #include "backends/cuda/cudnn/grad_weight.h"
+#include "ir/kernel/extents.h"
 
 // ---- the ways -------------------------------------------------------------------------------------------------------
 
@@ -89,7 +90,7 @@ const dp_kernel dp_kernel_cuda_cudnn_dp_ConvGradWeight = {
     .library = true,
     .types = DP_WINDOWS_TYPES,
     .channels_last = true,
-    .match = dp_cuda_conv_match,
+    .match = dp_one_layout,
     .scratch_bytes = dp_grad_weight_scratch_bytes,
     .shares_state = true,
     .expect = expect,
