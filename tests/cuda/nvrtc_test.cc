@@ -19,6 +19,7 @@
 
 #include "backends/cuda/blaslt/loss_head.h"
 #include "backends/cuda/cudnn/attention_step.h"
+#include "backends/cuda/cudnn/columns.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/target.h"
@@ -242,6 +243,14 @@ void PrepareAroundAttention() {
     }
 }
 
+// What the gradient of a convolution's weights launches beside products.
+void PrepareColumns() {
+  const Ready ready = Draw(
+      {"ConvGradWeight", "dp", "float32[N,16,32,32], float32[N,32,32,32]", "shape=[32,16,3,3], pads=[1,1,1,1]", 4, 1});
+  const Spec spec(ready.built->node, ready.in, ready.out);
+  ASSERT_EQ(Message(dp_columns_add_functions(&dp_kernel_cuda_cudnn_dp_ConvGradWeight, &spec)), "");
+}
+
 // What heads with cuBLASLt's products launch beside them.
 void PrepareHeads() {
   for (dp_dtype dtype : {DP_FLOAT32, DP_BFLOAT16}) {
@@ -271,6 +280,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
   PrepareCausal();
   PrepareAroundAttention();
   PrepareHeads();
+  PrepareColumns();
   EXPECT_GT(prepared, full ? 1000 : 80);
   const std::vector<int> kinds = full ? std::vector<int>{80, 90, 100, 120} : std::vector<int>{90};
   int major, minor;

@@ -18,8 +18,7 @@ static void put(char *text, const char *name, const int64_t *numbers, int count)
     at += (size_t)snprintf(text + at, DP_CALIBRATION_TEXT - at, "%s%lld", i ? "," : " ", (long long)numbers[i]);
 }
 
-// What cuDNN is asked, less the addresses.
-static void describe_call(const dp_cudnn_spec *s, char text[DP_CALIBRATION_TEXT]) {
+void dp_cudnn_describe_call(const dp_cudnn_spec *s, char text[DP_CALIBRATION_TEXT]) {
   static const char *const kinds[] = {[DP_CUDNN_CONV] = "convolution",
                                       [DP_CUDNN_GRAD_INPUT] = "gradient of input",
                                       [DP_CUDNN_GRAD_WEIGHT] = "gradient of weight"};
@@ -113,7 +112,7 @@ static dp_status measure(const asked *a, const char *call, dp_cudnn_plan *plan, 
 dp_status dp_cudnn_plan_choose(const dp_cudnn_calls *calls, cudnnHandle_t handle, const dp_cudnn_spec *spec,
                                dp_cudnn_plan *plan, bool *found) {
   char call[DP_CALIBRATION_TEXT];
-  describe_call(spec, call);
+  dp_cudnn_describe_call(spec, call);
   const char *choice = dp_cuda_calibration_choice(call);
   const dp_cudnn_wanted wanted = {.choice = choice};
   if (dp_cuda_calibration_measures() && !dp_cuda_calibration_has(call))
