@@ -53,7 +53,7 @@ static bool measure(const dp_kernel_spec *spec, division *d) {
 
 // Whether it, or a smaller part of it, may be within the limits.
 static bool is_large(const dp_kernel_spec *spec, const dp_columns_limits *limits, division *d) {
-  if (spec->inputs[0].dtype != DP_FLOAT32 || spec->tf32) return false;
+  if (spec->inputs[0].dtype != DP_FLOAT32 || spec->tf32 || spec->inputs[0].layout != DP_LAYOUT_PLAIN) return false;
   if ((spec->inputs[0].local.symbolic | spec->inputs[1].local.symbolic) & ~1u || spec->outputs[0].local.symbolic)
     return false;
   if (!measure(spec, d) || d->conv.groups != 1 || d->rows < limits->channels) return false;
