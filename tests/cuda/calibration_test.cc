@@ -79,6 +79,7 @@ TEST_F(Calibration, TheFastestThatIsExactIsMeasuredRecordedAndRun) {
     EXPECT_EQ(chosen.find(", tile 2, ") != std::string::npos, product) << chosen;
     EXPECT_LT(json_number_value(json_object_get(choice, "ns")), json_number_value(json_object_get(choice, "first_ns")));
   }
+  EXPECT_EQ(Read(file).find("engine 77"), std::string::npos) << "the heuristics name it too late";
   EXPECT_EQ(products, 3);      // logits, and its gradients
   EXPECT_EQ(convolutions, 8);  // three, and all gradients but that of the image
   const std::string plan = Compile("--calibration=" + file, "chosen.bin");

@@ -141,6 +141,12 @@ TEST(Columns, DoNotFit) {
   EXPECT_FALSE(dp_columns_fit(&spec, &limits));
   EXPECT_EQ(dp_columns_scratch_bytes(&spec, &limits), 0u);
   spec.tf32 = false;
+  for (dp_kernel_operand *operand : {&spec.operands[0], &spec.operands[1], &spec.made[0]})
+    operand->layout = DP_LAYOUT_NHWC;
+  EXPECT_FALSE(dp_columns_fit(&spec, &limits));
+  for (dp_kernel_operand *operand : {&spec.operands[0], &spec.operands[1], &spec.made[0]})
+    operand->layout = DP_LAYOUT_PLAIN;
+  EXPECT_TRUE(dp_columns_fit(&spec, &limits));
   limits.chunk_bytes = 1000;  // less than a sample
   EXPECT_FALSE(dp_columns_fit(&spec, &limits));
 }

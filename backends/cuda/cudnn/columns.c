@@ -17,8 +17,8 @@
 // A chunk stays in the cache of a large GPU (50 MB on Hopper) from when it is written until it is read.
 const dp_columns_limits dp_columns_usual = {.channels = 32, .flops = 1 << 25, .chunk_bytes = 40 << 20};
 
-// Results of a tile of the library's products in float32; tiles that keep two on each of 132 multiprocessors; parts of a
-// sum, which are multiples of STEP.
+// Results of a tile of the library's products in float32; tiles that keep two on each of 132 multiprocessors; parts of
+// a sum, which are multiples of STEP.
 #define MOST_FLOATS 1e15  // of columns and dy, if they were made at once
 enum { TILE = 128 * 64, ENOUGH_TILES = 264, MOST_PARTS = 64, LEAST_SUM = 128, STEP = 16 };
 

@@ -4,8 +4,8 @@
 // and these are added in a fixed order.
 //
 // In float32, cuDNN's engines that give the same bits in every run do not use the GPU well: on an H200, its
-// wgrad_alg1_engine reached a fourth of the peak of products for 64 to 128 channels of 28 x 28. Columns cost the time to
-// write and read them, and products reach most of the peak.
+// wgrad_alg1_engine reached a fourth of the peak of products for 64 to 128 channels of 28 x 28. Columns cost the time
+// to write and read them, and products reach most of the peak.
 #ifndef DP_BACKENDS_CUDA_CUDNN_COLUMNS_H
 #define DP_BACKENDS_CUDA_CUDNN_COLUMNS_H
 

@@ -44,7 +44,7 @@ static dp_status time_way(const dp_kernel_spec *spec, const dp_grad_weight_way *
   DP_TRY(way->prepare(spec, &t.state));
   *found = t.state != NULL;
   dp_status status = *found ? dp_cuda_functions_load() : DP_OK;
-  if (*found && !status) status = dp_cuda_trial_time(run, &t, ns);
+  if (*found && !status) status = dp_cuda_trial_time(run, &t, 0, ns);
   way->release(t.state);
   return status;
 }

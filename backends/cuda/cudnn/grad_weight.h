@@ -16,8 +16,8 @@ extern const dp_cudnn_convolution dp_grad_weight_convolution;
 extern const dp_grad_weight_way dp_grad_weight_by_columns, dp_grad_weight_by_cudnn;
 
 uint64_t dp_grad_weight_scratch_bytes(const dp_kernel_spec *spec);
-// For a gradient that fits: the way that the plan's calibration names, else by columns; while a calibration is made, the
-// faster one. EX_CONFIG: the calibration names no way.
+// For a gradient that fits: the way that the plan's calibration names, else by columns; while a calibration is made,
+// the faster one. EX_CONFIG: the calibration names no way.
 dp_status dp_grad_weight_choose(const dp_kernel_spec *spec, const dp_grad_weight_way **way) DP_MUST_USE;
 
 #endif
