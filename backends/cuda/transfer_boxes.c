@@ -1,10 +1,12 @@
 // Transfers that are lists of copies become rounds: copy k of every part of the transfer is in round k, since they
-// write apart from each other and copies of one follow each other. Where these write apart too, all are in one round;
-// where they sum up the same region of several sources, all within reach, one launch reads them and writes the sums.
+// write apart from each other and copies of one follow each other. Where these write apart too, all are in one round.
 // What is written is written by the GPU that holds it. A round is a launch or two over all boxes of that GPU, but what
 // is contiguous and comes from the host or from a GPU out of reach is left to the copy engines. Other boxes out of
 // reach come through the GPU's staging memory: the bytes from the box's first element to its last, as many boxes at a
 // time as there is room for, each cut until it fits.
+//
+// What is all within reach is read and written once: where copies sum up the same region of several sources, one launch
+// reads them and writes the sum; where all parts copy the same on one GPU, one launch reads that and writes all targets.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +26,10 @@ typedef struct {
   dp_cuda_box *near, *far;
   const dp_cuda_gpu **far_gpus;  // (n_far)
   dp_region_action action;
-  // Of sums: sources, the distances between them, and the first box of the part of the transfer at hand. Else boxes
-  // have one source, in row 0.
-  int sources, first_near;
-  int64_t rows, *apart;  // (rows, sources)
+  // Of what is read and written once: sources and targets of a box, and how far they are apart; boxes of one row follow
+  // from `first_near` on. Else there is one of each, in row 0.
+  int sources, targets, first_near;
+  int64_t rows, *apart, *spread;  // (rows, sources), (rows, targets)
 } boxing;
 
 static dp_status no_memory(void) { return dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective"); }
@@ -143,13 +145,15 @@ static dp_status place(boxing *b, const dp_copy *copy) {
 
 static dp_status add_launch(const boxing *b, dp_cuda_part *part, const dp_cuda_box *boxes, int count) {
   static const int64_t none = 0;
-  const bool sums = b->sources > 0;
+  const bool once = b->apart != NULL;
   return dp_cuda_transfer_move(&(dp_cuda_moves){.from = b->from,
                                                 .action = b->action,
-                                                .adds = !sums && b->action != DP_REGION_COPY,
-                                                .sources = sums ? b->sources : 1,
-                                                .rows = sums ? b->rows : 1,
-                                                .apart = sums ? b->apart : &none,
+                                                .adds = !once && b->action != DP_REGION_COPY,
+                                                .sources = once ? b->sources : 1,
+                                                .targets = once ? b->targets : 1,
+                                                .rows = once ? b->rows : 1,
+                                                .apart = once ? b->apart : &none,
+                                                .spread = once ? b->spread : &none,
                                                 .count = count,
                                                 .boxes = boxes},
                                part);
@@ -260,7 +264,7 @@ static dp_status add_far(boxing *b, dp_cuda_part *part, bool copies) {
 // ---- rounds ---------------------------------------------------------------------------------------------------------
 
 static dp_status add_boxes(boxing *b, const dp_copy *copy) {
-  const dp_cuda_box box = {.target = copy->target, .source = copy->source, .row = b->sources ? b->rows : 0};
+  const dp_cuda_box box = {.target = copy->target, .source = copy->source, .row = b->apart ? b->rows : 0};
   return add_region(b, &copy->region, 0, box);
 }
 
@@ -286,7 +290,6 @@ static dp_status add_rounds(boxing *b, int k, int end, dp_cuda_part *part) {
 
 static dp_status add_all_rounds(boxing *b) {
   int rounds = 0;
-  b->sources = b->first_near = 0;
   for (int p = 0; p < b->from->n_parts; p++) {
     const int copies = b->from->first[p + 1] - b->from->first[p];
     if (copies > rounds) rounds = copies;
@@ -297,7 +300,7 @@ static dp_status add_all_rounds(boxing *b) {
   return DP_OK;
 }
 
-// ---- sums -----------------------------------------------------------------------------------------------------------
+// ---- once -----------------------------------------------------------------------------------------------------------
 
 // Whether each target's GPU reaches all that is summed up there.
 static dp_status reach_all(boxing *b, bool *reached) {
@@ -309,7 +312,37 @@ static dp_status reach_all(boxing *b, bool *reached) {
   return DP_OK;
 }
 
-// The sums of one part; all copies of a part of the transfer differ in their source alone.
+// rows: at most.
+static dp_status begin_once(boxing *b, int rows, int sources, int targets) {
+  b->sources = sources;
+  b->targets = targets;
+  b->apart = calloc((size_t)rows * (size_t)sources + 1, sizeof *b->apart);
+  b->spread = calloc((size_t)rows * (size_t)targets + 1, sizeof *b->spread);
+  return b->apart && b->spread ? DP_OK : no_memory();
+}
+
+static void end_once(boxing *b) {
+  free(b->apart);
+  free(b->spread);
+  b->apart = b->spread = NULL;
+  b->first_near = 0;
+}
+
+static dp_status add_row(boxing *b, const dp_copy *copy) {
+  b->first_near = b->n_near;
+  DP_TRY(place(b, copy));
+  DP_TRY(add_boxes(b, copy));
+  b->rows++;
+  return DP_OK;
+}
+
+static dp_status launch_once(boxing *b, dp_cuda_part *part) {
+  if (!b->n_near) return DP_OK;
+  if (part->gpu) DP_TRY(dp_cuda_gpu_use(part->gpu));
+  return add_launch(b, part, b->near, b->n_near);
+}
+
+// The sums of one part. All copies of a part of the transfer differ in their source alone.
 static dp_status add_sums(boxing *b, dp_cuda_part *part) {
   b->n_near = 0;
   b->rows = 0;
@@ -318,23 +351,32 @@ static dp_status add_sums(boxing *b, dp_cuda_part *part) {
     if (is_empty(&copies->region)) continue;
     DP_TRY(place(b, copies));
     if (b->part != part) continue;
-    b->first_near = b->n_near;
-    DP_TRY(add_boxes(b, copies));
     for (int i = 0; i < b->sources; i++) b->apart[b->rows * b->sources + i] = copies[i].source - copies[0].source;
-    b->rows++;
+    DP_TRY(add_row(b, copies));
   }
-  if (!b->n_near) return DP_OK;
-  if (part->gpu) DP_TRY(dp_cuda_gpu_use(part->gpu));
-  return add_launch(b, part, b->near, b->n_near);
+  return launch_once(b, part);
 }
 
 static dp_status add_all_sums(boxing *b, int sources) {
-  b->sources = sources;
   b->action = b->from->copies[1].action;
-  b->apart = calloc((size_t)b->from->n_parts * (size_t)sources, sizeof *b->apart);
-  if (!b->apart) return no_memory();
+  DP_TRY(begin_once(b, b->from->n_parts, sources, 1));
   for (int p = 0; p < b->n_parts; p++) DP_TRY(add_sums(b, &b->parts[p]));
   return DP_OK;
+}
+
+// All parts of the transfer copy what its first one does, to targets of their own.
+static dp_status add_spread(boxing *b) {
+  const int n = b->from->first[1], targets = b->from->n_parts;
+  const dp_copy *copies = b->from->copies;
+  b->action = DP_REGION_COPY;
+  DP_TRY(begin_once(b, n, 1, targets));
+  for (int i = 0; i < n; i++) {
+    if (is_empty(&copies[i].region)) continue;
+    for (int p = 0; p < targets; p++)
+      b->spread[b->rows * targets + p] = copies[b->from->first[p] + i].target - copies[i].target;
+    DP_TRY(add_row(b, &copies[i]));
+  }
+  return launch_once(b, b->parts);
 }
 
 dp_status dp_cuda_transfer_boxes(const dp_transfer *from, dp_cuda_part *parts, int n_parts) {
@@ -342,12 +384,14 @@ dp_status dp_cuda_transfer_boxes(const dp_transfer *from, dp_cuda_part *parts, i
   const int addends = dp_cuda_transfer_addends(from);
   bool sums = addends > 0;
   dp_status status = sums ? reach_all(&b, &sums) : DP_OK;
-  const bool functions_alone = !parts->gpu;  // then where memory will be is not known, so it is those of both ways
+  const bool spreads = n_parts == 1 && dp_cuda_transfer_copies_alike(from);
   if (!status && sums) status = add_all_sums(&b, addends);
-  if (!status && (!sums || functions_alone)) status = add_all_rounds(&b);
+  if (!status && spreads) status = add_spread(&b);
+  end_once(&b);
+  // Where functions alone are asked for, nobody knows what will be within reach, so it is those of both ways.
+  if (!status && ((!sums && !spreads) || !parts->gpu)) status = add_all_rounds(&b);
   free(b.near);
   free(b.far);
   free(b.far_gpus);
-  free(b.apart);
   return status;
 }

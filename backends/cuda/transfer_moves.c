@@ -42,13 +42,13 @@ static void add_part(units *u, const dp_cuda_box *run, int64_t first, int64_t co
   add(u, part);
 }
 
-// Whether the sources' bytes lie as the target's, seen from multiples of a vector's.
+// Whether the bytes of all sources and targets lie alike, seen from multiples of a vector's.
 static bool lie_alike(const dp_cuda_moves *m, const dp_cuda_box *box) {
-  for (int64_t s = 0; s < m->sources; s++) {
-    const uintptr_t source = (uintptr_t)box->source + (uintptr_t)m->apart[box->row * m->sources + s];
-    if ((source - (uintptr_t)box->target) % DP_VECTOR_BYTES) return false;
-  }
-  return m->from->host_copy_distance % DP_VECTOR_BYTES == 0;
+  const int64_t *apart = m->apart + box->row * m->sources, *spread = m->spread + box->row * m->targets;
+  bool alike = (box->source - box->target) % DP_VECTOR_BYTES == 0 && m->from->host_copy_distance % DP_VECTOR_BYTES == 0;
+  for (int64_t s = 0; s < m->sources; s++) alike &= apart[s] % DP_VECTOR_BYTES == 0;
+  for (int64_t t = 0; t < m->targets; t++) alike &= spread[t] % DP_VECTOR_BYTES == 0;
+  return alike;
 }
 
 // Whether the box is one of vectors, each of which begins at a multiple of its bytes.
@@ -92,7 +92,8 @@ static dp_status find_function(const dp_cuda_moves *m, int64_t width, const dp_c
 
 // Where functions alone are asked for, nobody knows yet where memory will be.
 static dp_status launch(const dp_cuda_moves *m, dp_cuda_part *part, const units *u) {
-  dp_cuda_step step = {.kind = DP_CUDA_STEP_BOXES, .count = u->count, .sources = m->sources, .adds = m->adds};
+  dp_cuda_step step = {
+      .kind = DP_CUDA_STEP_BOXES, .count = u->count, .sources = m->sources, .targets = m->targets, .adds = m->adds};
   if (u->count || !part->gpu) DP_TRY(find_function(m, u->width, &step.function));
   if (!u->count) return DP_OK;
   for (int i = 0; i < u->count; i++) {
@@ -101,6 +102,7 @@ static dp_status launch(const dp_cuda_moves *m, dp_cuda_part *part, const units 
   }
   DP_TRY(dp_cuda_part_put(part, u->boxes, (size_t)u->count * sizeof *u->boxes, &step.table));
   DP_TRY(dp_cuda_part_put(part, m->apart, (size_t)(m->rows * m->sources) * sizeof *m->apart, &step.apart));
+  DP_TRY(dp_cuda_part_put(part, m->spread, (size_t)(m->rows * m->targets) * sizeof *m->spread, &step.spread));
   return dp_cuda_part_add(part, &step);
 }
 

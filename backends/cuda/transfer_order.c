@@ -55,6 +55,20 @@ static bool write_apart(const dp_copy *a, const dp_copy *b) {
   return false;
 }
 
+bool dp_cuda_transfer_copies_alike(const dp_transfer *from) {
+  const int n = from->n_parts > 1 ? from->first[1] - from->first[0] : 0;
+  if (!n || from->by_copies || !dp_cuda_transfer_writes_apart(from)) return false;
+  for (int p = 1; p < from->n_parts; p++) {
+    const dp_copy *copies = &from->copies[from->first[p]];
+    if (from->first[p + 1] - from->first[p] != n) return false;
+    for (int i = 0; i < n; i++)
+      if (copies[i].source != from->copies[i].source || copies[i].target == from->copies[i].target ||
+          !same_region(&copies[i].region, &from->copies[i].region))
+        return false;
+  }
+  return true;
+}
+
 bool dp_cuda_transfer_writes_apart(const dp_transfer *from) {
   for (int p = 0; p < from->n_parts; p++)
     for (int i = from->first[p]; i < from->first[p + 1]; i++) {

@@ -99,9 +99,11 @@ static dp_status enqueue_sum(const dp_cuda_part *part, const dp_cuda_step *s, dp
 static dp_status enqueue_boxes(const dp_cuda_part *part, const dp_cuda_step *s, dp_queue *queue, ptrdiff_t distance) {
   const dp_cuda_boxes arguments = {.boxes = (const dp_cuda_box *)(const void *)(part->table + s->table),
                                    .apart = (const long long *)(const void *)(part->table + s->apart),
+                                   .spread = (const long long *)(const void *)(part->table + s->spread),
                                    .chunks = s->elements,
                                    .count = s->count,
                                    .sources = s->sources,
+                                   .targets = s->targets,
                                    .adds = s->adds,
                                    .source_distance = distance};
   return dp_cuda_launch(queue, s->function, dp_cuda_blocks(s->elements * DP_CUDA_BOX_LANES), DP_CUDA_THREADS,

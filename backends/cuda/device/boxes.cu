@@ -1,6 +1,6 @@
-// Copies boxes of elements of type T, or combines what several sources hold, in their order: COMBINE(sum, next). WIDTH
-// neighbours are moved at once; INDEX is an unsigned type that holds the units of a box. The boxes' targets are
-// disjoint.
+// Copies boxes of elements of type T to all their targets, or combines what several sources hold, in their order:
+// COMBINE(sum, next). WIDTH neighbours are moved at once; INDEX is an unsigned type that holds the units of a box. All
+// targets are disjoint.
 #include "backends/cuda/device/boxes.h"
 #include "backends/cuda/device/prelude.h"
 #include "backends/cuda/device/vectors.h"
@@ -45,9 +45,9 @@ DP_KERNEL(dp_cuda_boxes) {
   for (dp_i64 chunk = dp_index() / DP_WARP; chunk < a.chunks; chunk += dp_stride() / DP_WARP) {
     const dp_cuda_box *box = LOCAL(box_of)(&a, chunk);
     const dp_i64 first = (chunk - box->before) * DP_CUDA_BOX_CHUNK + lane, units = box->units;
-    const long long *apart = a.apart + box->row * a.sources;
+    const long long *apart = a.apart + box->row * a.sources, *spread = a.spread + box->row * a.targets;
     const char *from[DP_CUDA_BOX_LOADS];
-    T *to[DP_CUDA_BOX_LOADS];
+    char *to[DP_CUDA_BOX_LOADS];
     LOCAL(vector) sums[DP_CUDA_BOX_LOADS];
     DP_UNROLL
     for (int j = 0; j < DP_CUDA_BOX_LOADS; j++) {
@@ -55,9 +55,9 @@ DP_KERNEL(dp_cuda_boxes) {
       dp_i64 target, source;
       if (unit >= units) continue;
       LOCAL(find)(box, unit, &target, &source);
-      to[j] = (T *)box->target + target;
+      to[j] = (char *)((T *)box->target + target);
       from[j] = (const char *)((const T *)(box->source + a.source_distance) + source);
-      sums[j] = LOCAL(load)(a.adds ? to[j] : (const T *)from[j], 1);
+      sums[j] = LOCAL(load)((const T *)(a.adds ? to[j] : from[j]), 1);
     }
     for (dp_i64 s = !a.adds; s < a.sources; s++) {
       const dp_i64 distance = apart[s];
@@ -66,8 +66,11 @@ DP_KERNEL(dp_cuda_boxes) {
         if (first + j * DP_WARP < units)
           sums[j] = LOCAL(combine)(sums[j], LOCAL(load)((const T *)(from[j] + distance), 1));
     }
-    DP_UNROLL
-    for (int j = 0; j < DP_CUDA_BOX_LOADS; j++)
-      if (first + j * DP_WARP < units) LOCAL(store)(to[j], sums[j], 1);
+    for (dp_i64 t = 0; t < a.targets; t++) {
+      const dp_i64 distance = spread[t];
+      DP_UNROLL
+      for (int j = 0; j < DP_CUDA_BOX_LOADS; j++)
+        if (first + j * DP_WARP < units) LOCAL(store)((T *)(to[j] + distance), sums[j], 1);
+    }
   }
 }

@@ -15,7 +15,7 @@ typedef struct {
   const char *source;  // the first one
   long long before;    // chunks of the boxes before it
   long long units;
-  long long row;  // of the table of distances
+  long long row;  // of the tables of distances
   int rank;       // at least 1
   // Extents are in units; strides are elements from one unit to the next.
   long long extents[DP_CUDA_BOX_RANK], target_strides[DP_CUDA_BOX_RANK], source_strides[DP_CUDA_BOX_RANK];
@@ -24,8 +24,9 @@ typedef struct {
 typedef struct {
   const dp_cuda_box *boxes;  // in the GPU's memory, as the next
   const long long *apart;    // (rows, sources) bytes from a box's first source to each of them
-  long long chunks, count, sources;
-  long long adds;             // what the targets hold comes before the sources
+  const long long *spread;   // (rows, targets) and from its first target
+  long long chunks, count, sources, targets;
+  long long adds;             // what the first target holds comes before the sources
   long long source_distance;  // bytes added to every source
 } dp_cuda_boxes;
 
