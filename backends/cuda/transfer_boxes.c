@@ -6,7 +6,8 @@
 // time as there is room for, each cut until it fits.
 //
 // What is all within reach is read and written once: where copies sum up the same region of several sources, one launch
-// reads them and writes the sum; where all parts copy the same on one GPU, one launch reads that and writes all targets.
+// reads them and writes the sum; where all parts copy the same on one GPU, one launch reads that and writes it to all
+// targets.
 #include <stdlib.h>
 #include <string.h>
 
