@@ -34,6 +34,16 @@ static inline int64_t dp_product(const int64_t *extents, int first, int end) {
 
 static inline int64_t dp_whole_count(const dp_local *local) { return dp_product(local->whole, 0, local->rank); }
 
+// Whether all operands and results of rank 4 lie in one layout.
+static inline bool dp_one_layout(const dp_kernel_spec *spec) {
+  uint32_t layouts = 0;
+  for (int i = 0; i < spec->n_inputs; i++)
+    if (spec->inputs[i].present && spec->inputs[i].local.rank == 4) layouts |= 1u << spec->inputs[i].layout;
+  for (int i = 0; i < spec->n_outputs; i++)
+    if (spec->outputs[i].present && spec->outputs[i].local.rank == 4) layouts |= 1u << spec->outputs[i].layout;
+  return !(layouts & (layouts - 1));
+}
+
 // An axis attribute; negative axes count from the end.
 static inline int dp_axis(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
 

@@ -22,7 +22,7 @@ using Operands = std::vector<std::pair<size_t, std::vector<double>>>;
 
 // Expects the kernel to give what the reference gives; the bits, if `exact`. results: how many are computed, 0: all.
 void Compare(const std::string &op, const std::string &inputs, const std::string &attrs, const Operands &operands,
-             bool exact, int64_t n = 3, int results = 0) {
+             bool exact, int64_t n = 3, int results = 0, bool channels_last = false) {
   const bool ours = op.rfind("dp.", 0) == 0;
   const Problem p = {ours ? op.substr(3) : op, ours ? "dp" : "", inputs, attrs, n, 1};
   SCOPED_TRACE(p.Print());
@@ -36,7 +36,8 @@ void Compare(const std::string &op, const std::string &inputs, const std::string
     ready.out.resize(size_t(results));
   }
   ASSERT_EQ(OpenDevice(), "");
-  const Spec spec(ready.built->node, ready.in, ready.out);
+  Spec spec(ready.built->node, ready.in, ready.out);
+  if (channels_last) spec.SetLayouts([] { return true; });
   const dp_kernel *kernel = dp_kernel_select(&dp_target_cuda, &spec, false);
   ASSERT_NE(kernel, nullptr);
   const Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
@@ -315,6 +316,49 @@ TEST(HardCases, BatchNormalization) {
       Compare("BatchNormalization", training, "", {{0, random}, {4, {0.5, 2, 7}}}, false, of.n);
       if (HasFailure()) return;
     }
+}
+
+// In NHWC: channels that fill vectors and tiles of a block and that do not, shares of one row and of many.
+TEST(HardCases, BatchNormalizationInNhwc) {
+  struct {
+    const char *x;
+    int64_t channels, n;
+  } const cases[] = {{"[N,1,3,5]", 1, 9},     {"[N,3,40,40]", 3, 9},     {"[N,8,31,7]", 8, 40},
+                     {"[N,24,9,9]", 24, 30},  {"[N,64,14,14]", 64, 9},   {"[N,320,5,5]", 320, 9},
+                     {"[N,516,2,3]", 516, 3}, {"[N,2048,1,2]", 2048, 3}, {"[N,16,3,3]", 16, 0},
+                     {"[N,16,1,1]", 16, 1}};
+  const std::vector<double> random = Repeated(9973, 97);
+  std::vector<double> strange = random, far, equal(7, 3.25), outlier = random;
+  for (double x : random) far.push_back(1e3 + x * 8);
+  strange[50] = kNan;
+  strange[5000] = kInfinity;
+  outlier[0] = -1e5;
+  const std::vector<double> all[] = {random, strange, far, equal, outlier};
+  const std::pair<const char *, const char *> types[] = {{"bfloat16", "float32"},
+                                                         {"float16", "float32"},
+                                                         {"float32", "float32"},
+                                                         {"bfloat16", "bfloat16"},
+                                                         {"float64", "float64"}};
+  int number = 0;
+  for (const auto &of : cases)
+    for (const auto &[type, statistics] : {types[0], types[1 + number++ % 4]}) {
+      const std::string t = type, u = statistics, vector = ", " + u + "[" + std::to_string(of.channels) + "]",
+                        x = t + of.x, inputs = x + vector + vector + vector, training = "training_mode=1, momentum=0.8";
+      for (const auto &numbers : all) {
+        if (&numbers > &all[1] && t != "float32") continue;
+        Compare("BatchNormalization", inputs + vector, training, {{0, numbers}}, false, of.n, 0, true);
+      }
+      Compare("BatchNormalization", inputs + vector, "", {{0, random}, {4, {0.5, 2, 7}}}, false, of.n, 0, true);
+      const Operands operands = {{0, random}, {2, {48}}, {3, {0.5, 2}}};
+      for (const int results : {1, 3})
+        Compare("dp.BatchNormalizationGrad", inputs + ", " + x, "", operands, false, of.n, results, true);
+      if (HasFailure()) return;
+    }
+  TensorOffset() = 8;  // vectors cannot be read at once
+  const std::string x = "bfloat16[N,40,9,9]", u = ", float32[40]", inputs = x + u + u + u;
+  Compare("BatchNormalization", inputs + u, "training_mode=1", {{0, random}}, false, 20, 0, true);
+  Compare("dp.BatchNormalizationGrad", inputs + ", " + x, "", {{0, random}, {2, {48}}}, false, 20, 0, true);
+  TensorOffset() = 0;
 }
 
 TEST(HardCases, Arg) {

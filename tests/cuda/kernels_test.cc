@@ -76,7 +76,21 @@ struct Prepared {
   bool runs;
 };
 
-// Every sample as written, in float64, and with other types; of operators that programs contain.
+// The sample with its tensors of rank 4 in NHWC, and in layouts that are drawn, where a kernel takes them so.
+void AddLayouts(const Case &c, bool runs, std::vector<Prepared> *made) {
+  static Random random(1);
+  const std::function<bool()> all = [] { return true; }, drawn = [] { return random.Int(0, 1) != 0; };
+  for (const auto &channels_last : {all, drawn}) {
+    Ready ready(c);
+    auto spec = std::make_unique<Spec>(ready.built->node, ready.in, ready.out);
+    spec->SetLayouts(channels_last);
+    const dp_kernel *kernel = HasChannelsLast(*spec) ? Select(*spec) : nullptr;
+    if (kernel) made->push_back({c, std::move(ready), std::move(spec), kernel, runs});
+  }
+}
+
+// Every sample as written, in float64, and with other types; of operators that programs contain. What is left out, or
+// has no kernel, is plain.
 std::vector<Prepared> *All() {
   static std::vector<Prepared> *all = [] {
     auto *made = new std::vector<Prepared>;
@@ -90,6 +104,7 @@ std::vector<Prepared> *All() {
         const dp_kernel *kernel = Select(*spec);
         const bool runs = getenv("DP_FULL") || !c.to || number[{c.op, c.to}]++ % 4 == 0;
         made->push_back({c, std::move(ready), std::move(spec), kernel, runs});
+        if (runs) AddLayouts(c, runs, made);
       }
     return made;
   }();
@@ -119,9 +134,11 @@ class Kernels : public testing::Test {
 TEST_F(Kernels, EqualTheReference) {
   const std::vector<uint64_t> orders = IsStandin() ? std::vector<uint64_t>{0, 1, 2} : std::vector<uint64_t>{0};
   std::map<std::string, std::pair<int64_t, int64_t>> of_operator;  // elements of 16 bits: others, all
+  std::map<std::string, int> in_nhwc;                              // of 16 bits
   int run = 0;
   for (const Prepared &p : *All()) {
     if (!p.runs || !p.kernel) continue;
+    in_nhwc[FullName(p.c.op)] += IsHalf(p.c.to) && HasChannelsLast(*p.spec);
     SCOPED_TRACE(p.c.Name() + " " + p.c.Heading() + " " + p.kernel->name);
     const HalfTally before = Halves();
     const Outcome expected = RunReference(p.ready.built->node, p.ready.in, p.ready.out);
@@ -140,6 +157,8 @@ TEST_F(Kernels, EqualTheReference) {
     run++;
   }
   std::printf("%d of %zu samples run\n", run, All()->size());
+  for (const char *op : {"BatchNormalization", "dp.BatchNormalizationGrad"})
+    EXPECT_GT(in_nhwc[op], 0) << op << " with 16 bits in NHWC";
   // Sums in another order round differently here and there; a rounding too many would show in a percent or more.
   std::printf("%lld of %lld elements of 16 bits are neighbours of the reference's\n", (long long)Halves().others,
               (long long)Halves().elements);

@@ -209,6 +209,24 @@ void PrepareLarge() {
   }
 }
 
+// Kernels of images in NHWC.
+void PrepareNhwc() {
+  const std::string of_each = ", float32[64], float32[64], float32[64]", x = "bfloat16[N,64,7,7]";
+  const Problem images[] = {
+      {"BatchNormalization", "", x + of_each + ", float32[64]", "training_mode=1", 1, 1},
+      {"BatchNormalizationGrad", "dp", x + of_each + ", " + x, "", 1, 1},
+      {"BatchNormalization", "", "float32[N,3,7,7], float32[3], float32[3], float32[3], float32[3]", "", 1, 1},
+  };
+  for (const Problem &p : images) {
+    const Ready ready = Draw(p);
+    Spec spec(ready.built->node, ready.in, ready.out);
+    spec.SetLayouts([] { return true; });
+    const dp_kernel *kernel = dp_kernel_select(&dp_target_cuda, &spec, true);
+    ASSERT_NE(kernel, nullptr) << p.Print();
+    Prepare(spec, kernel, p.Print());
+  }
+}
+
 // Attention by our own functions, without later keys.
 void PrepareCausal() {
   const std::string q = "float32[N,3,2,8]";
@@ -268,6 +286,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
       prepared++;
     }
   PrepareLarge();
+  PrepareNhwc();
   PrepareCausal();
   PrepareAroundAttention();
   PrepareHeads();

@@ -23,7 +23,7 @@ struct Part {
 };
 
 // What `device` holds. Every addend of a partial sum is the whole value.
-Part PartOf(const Ready &ready, const dp_sharding_rule &rule, const dp_mesh &mesh, int64_t device) {
+Part PartOf(const Ready &ready, const dp_sharding_rule &rule, const dp_mesh &mesh, int64_t device, bool channels_last) {
   const dp_node *node = ready.built->node;
   const int64_t n = ready.built->n;
   Part part{&ready, nullptr, {}, {}, nullptr};
@@ -34,6 +34,7 @@ Part PartOf(const Ready &ready, const dp_sharding_rule &rule, const dp_mesh &mes
   for (int i = 0; i < node->n_outputs; i++)
     part.out.push_back(MakePart(node->outputs[i]->type, n, &rule.out[i], mesh, &device));
   part.spec = std::make_unique<Spec>(node, part.in, part.out);
+  part.spec->SetLayouts([=] { return channels_last; });
   part.kernel = dp_kernel_select(&dp_target_cuda, part.spec.get(), true);
   return part;
 }
@@ -55,7 +56,7 @@ TEST(Parts, EqualTheReference) {
   mesh.axes[0] = {"data", kDevices};
   std::vector<std::unique_ptr<Ready>> all;
   std::vector<Part> parts;
-  int other = 0;
+  int other = 0, in_nhwc = 0;
   for (const Case &c : AllCases(false)) {
     if (IsReplaced(c.op) || dp_op_is(c.op, DP_OP_COMMUNICATION)) continue;
     all.push_back(std::make_unique<Ready>(c));
@@ -66,16 +67,20 @@ TEST(Parts, EqualTheReference) {
     for (int r = 1; r < rules.count; r++) {
       if (r > 1 && other++ % 4 && !getenv("DP_FULL")) continue;
       for (int64_t device = 0; device < kDevices && dp_sharding_rule_holds_on(&rules.rules[r], mesh.axes); device++) {
-        Part part = PartOf(*all.back(), rules.rules[r], mesh, device);
-        if (!part.kernel || part.kernel->library) continue;
-        Add(part);
-        parts.push_back(std::move(part));
+        for (const bool channels_last : {false, true}) {
+          Part part = PartOf(*all.back(), rules.rules[r], mesh, device, channels_last);
+          if (!part.kernel || part.kernel->library || (channels_last && !HasChannelsLast(*part.spec))) continue;
+          Add(part);
+          in_nhwc += channels_last;
+          parts.push_back(std::move(part));
+        }
       }
     }
   }
   dp_status status = dp_cuda_functions_load();
   ASSERT_EQ(status, DP_OK) << dp_status_message(status);
-  std::printf("%zu parts\n", parts.size());
+  std::printf("%zu parts, %d in NHWC\n", parts.size(), in_nhwc);
+  EXPECT_GT(in_nhwc, 10);
   EXPECT_GT(parts.size(), getenv("DP_FULL") ? 1000u : 500u);
   for (const Part &part : parts) {
     SCOPED_TRACE(part.kernel->name);

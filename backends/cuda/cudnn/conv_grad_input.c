@@ -1,5 +1,6 @@
 // dp.ConvGradInput(w, dy) by cuDNN.
 #include "backends/cuda/cudnn/convolution.h"
+#include "ir/kernel/extents.h"
 
 static const dp_cudnn_convolution convolution = {DP_CUDNN_GRAD_INPUT, &dp_cuda_conv_grad_input};
 
@@ -21,7 +22,7 @@ const dp_kernel dp_kernel_cuda_cudnn_dp_ConvGradInput = {
     .library = true,
     .types = DP_WINDOWS_TYPES,
     .channels_last = true,
-    .match = dp_cuda_conv_match,
+    .match = dp_one_layout,
     .scratch_bytes = dp_cudnn_convolution_scratch_bytes,
     .shares_state = true,
     .expect = dp_cudnn_expect,

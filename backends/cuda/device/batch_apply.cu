@@ -1,73 +1,28 @@
 // Joins the statistics of a channel's shares and normalises a share by them.
 #include "backends/cuda/device/batch_share.h"
-
-typedef struct {
-  double mean, variance;
-} LOCAL(statistics);
-
-// Of all shares, by all threads. The squares of a share move to the channel's mean by their count times the square of
-// the distance. Chan, Golub, LeVeque: "Algorithms for Computing the Sample Variance", 1983.
-DP_DEVICE LOCAL(statistics) LOCAL(join)(const dp_batch_arguments *a, dp_i64 channel, double *shared) {
-  const double *partial = a->partial + 3 * channel * a->splits, count = (double)(a->samples * a->inner);
-  const double origin = dp_batch_origin(partial[1]);
-  double sum = 0, squares = 0;
-  for (dp_i64 k = dp_thread(); k < a->splits; k += dp_threads()) sum += partial[3 * k] * (partial[3 * k + 1] - origin);
-  const double mean = count > 0 ? origin + dp_block_sum(sum, shared) / count : 0;
-  for (dp_i64 k = dp_thread(); k < a->splits; k += dp_threads()) {
-    const double apart = partial[3 * k + 1] - mean;
-    squares += partial[3 * k + 2] + partial[3 * k] * apart * apart;
-  }
-  squares = dp_block_sum(squares, shared);
-  const LOCAL(statistics) made = {mean, count > 0 ? squares / count : 0};
-  return made;
-}
-
-// Updates the running buffers and keeps what the gradient needs.
-DP_DEVICE void LOCAL(keep)(const dp_batch_arguments *a, dp_i64 c, double mean, double variance, double invstd) {
-  const double count = (double)(a->samples * a->inner), kept = count > 0 ? a->momentum : 1;  // no samples: as they were
-  const double kept_variance = a->unbiased ? variance * count / (count > 1 ? count - 1 : 1) : variance;
-  if (a->running_mean && a->training)
-    ((U *)a->running_mean)[c] = PUT_U((double)GET_U(((const U *)a->mean)[c]) * kept + mean * (1 - kept));
-  if (a->running_variance && a->training)
-    ((U *)a->running_variance)[c] =
-        PUT_U((double)GET_U(((const U *)a->variance)[c]) * kept + kept_variance * (1 - kept));
-  if (a->saved_mean) ((U *)a->saved_mean)[c] = PUT_U(mean);
-  if (a->saved_invstd) ((U *)a->saved_invstd)[c] = PUT_U(invstd);
-  if (a->first_mean) ((U *)a->first_mean)[c] = PUT_U(mean);
-  if (a->first_variance) ((U *)a->first_variance)[c] = PUT_U(kept_variance);
-}
+#include "backends/cuda/device/batch_statistics.h"
 
 DP_BLOCK_KERNEL(dp_batch_arguments) {
   DP_SHARED double shared[DP_BLOCK_SHARED];
   const dp_batch_share s = dp_batch_share_of(&a, a.parts);
-  const dp_i64 c = s.channel;
-  LOCAL(statistics) of;
-  if (a.training) {
-    of = LOCAL(join)(&a, c, shared);
-  } else {
-    of.mean = (double)GET_U(((const U *)a.mean)[c]);
-    of.variance = (double)GET_U(((const U *)a.variance)[c]);
-  }
-  const double mean = of.mean, invstd = 1 / sqrt(of.variance + a.epsilon);
-  const double factor = invstd * (double)GET_U(((const U *)a.scale)[c]), shift = (double)GET_U(((const U *)a.bias)[c]);
-  if (dp_thread() == 0 && s.share == 0) LOCAL(keep)(&a, c, mean, of.variance, invstd);
+  const dp_batch_line of = LOCAL(line)(&a, s.channel, s.share == 0, shared);
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   LOCAL(vector) *y = (LOCAL(vector) *)a.y;
   dp_batch_walk walk = dp_batch_walk_of(&a, &s);
-#define TAKE(COUNT)                                                                                        \
-  dp_i64 at[COUNT];                                                                                        \
-  LOCAL(vector) held[COUNT];                                                                               \
-  DP_UNROLL                                                                                                \
-  for (int u = 0; u < (COUNT); u++) {                                                                      \
-    at[u] = dp_batch_next(&walk);                                                                          \
-    held[u] = x[at[u]];                                                                                    \
-  }                                                                                                        \
-  DP_UNROLL                                                                                                \
-  for (int u = 0; u < (COUNT); u++) {                                                                      \
-    LOCAL(vector) made;                                                                                    \
-    DP_UNROLL                                                                                              \
-    for (int v = 0; v < VECTOR; v++) made.e[v] = PUT(((double)GET(held[u].e[v]) - mean) * factor + shift); \
-    y[at[u]] = made;                                                                                       \
+#define TAKE(COUNT)                                                                                                 \
+  dp_i64 at[COUNT];                                                                                                 \
+  LOCAL(vector) held[COUNT];                                                                                        \
+  DP_UNROLL                                                                                                         \
+  for (int u = 0; u < (COUNT); u++) {                                                                               \
+    at[u] = dp_batch_next(&walk);                                                                                   \
+    held[u] = x[at[u]];                                                                                             \
+  }                                                                                                                 \
+  DP_UNROLL                                                                                                         \
+  for (int u = 0; u < (COUNT); u++) {                                                                               \
+    LOCAL(vector) made;                                                                                             \
+    DP_UNROLL                                                                                                       \
+    for (int v = 0; v < VECTOR; v++) made.e[v] = PUT(((double)GET(held[u].e[v]) - of.mean) * of.factor + of.shift); \
+    y[at[u]] = made;                                                                                                \
   }
   DP_BATCH_EACH(&s, DP_BATCH_LOADS, TAKE);
 #undef TAKE

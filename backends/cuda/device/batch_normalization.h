@@ -2,9 +2,17 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_NORMALIZATION_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_NORMALIZATION_H
 
+// What takes an element of a channel to its result: y = (x - mean) * factor + shift, or dx = factor * (dy - shift - (x
+// - mean) * slope).
+typedef struct {
+  double mean, factor, shift, slope;
+} dp_batch_line;
+
 // x, y, dy, dx (samples, channels, inner), at the group's first sample. They have one type, parameters and statistics
-// have another, or the same; these are of each channel. Block b works on channel b / blocks, share b % blocks, where
-// `blocks` is `splits` for the sums and `parts` for what uses them.
+// have another, or the same; these are of each channel. A channel's elements are divided into shares, `splits` for the
+// sums and `parts` for what uses them. Where planes are neighbours in memory, block b works on channel b / shares,
+// share b % shares, and joins all sums of its channel for itself. Where channels are neighbours, block b works on share
+// b / tiles of tile b % tiles, which has `columns` vectors of a row, and a launch between the two joins the sums.
 typedef struct {
   long long samples, channels, inner, splits, parts;
   double *partial;  // scratch (channels, splits): count, mean, centred squares; or sums of dy and of dy * z
@@ -21,6 +29,11 @@ typedef struct {
   double *totals;
   int first_group, last_group;
   void *dx, *dscale, *dbias;
+  // Where channels are neighbours.
+  long long columns, tiles;
+  dp_batch_line *lines;  // scratch (channels)
 } dp_batch_arguments;
+
+enum { DP_BATCH_THREADS = 256, DP_BATCH_COLUMNS = 32 };  // of a block where channels are neighbours; at most
 
 #endif

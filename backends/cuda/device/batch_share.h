@@ -1,22 +1,9 @@
-// The elements of a channel that a block works on, VECTOR neighbours at a time, and what the blocks of a channel join.
-//
-// x, y and their gradients are of type T, all else of U; GET_U and PUT_U are to U what GET and PUT are to T. Everything
-// is computed in float64, whatever these are: sums of a million elements need it, and so does x - mean where the mean
-// is large. A GPU for training converts 16 elements a clock and multiprocessor, and adds more; that is less time than
-// memory takes for them.
+// The elements of a channel that a block works on, VECTOR neighbours at a time, where planes are neighbours in memory.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_SHARE_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_SHARE_H
 
-#include "backends/cuda/device/batch_normalization.h"
+#include "backends/cuda/device/batch_vector.h"
 #include "backends/cuda/device/block.h"
-#include "backends/cuda/device/vectors.h"
-
-typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
-  T e[VECTOR];
-} LOCAL(vector);
-
-// Vectors that a thread has under way at once, of all operands together: it loads them, computes, and stores.
-enum { DP_BATCH_LOADS = VECTOR > 1 ? 4 : 8 };
 
 typedef struct {
   dp_i64 channel, share, first, end;  // of the channel's vectors
@@ -66,8 +53,5 @@ DP_DEVICE dp_i64 dp_batch_next(dp_batch_walk *w) {
       TAKE(1);                                                          \
     }                                                                   \
   } while (0)
-
-// x, or 0 if it is no number to measure distances from.
-DP_DEVICE double dp_batch_origin(double x) { return x - x == 0 ? x : 0; }
 
 #endif

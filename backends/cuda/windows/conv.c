@@ -3,6 +3,7 @@
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/conv.h"
+#include "ir/kernel/extents.h"
 
 const dp_cuda_conv dp_cuda_conv_forward = {"conv", dp_cuda_source_conv, .x = 0, .w = 1, .y = DP_CONV_OUT, .bias = 2};
 
@@ -22,7 +23,7 @@ const dp_kernel dp_kernel_cuda_Conv = {
     .domain = "",
     .types = DP_WINDOWS_TYPES,
     .channels_last = true,
-    .match = dp_cuda_conv_match,
+    .match = dp_one_layout,
     .shares_state = true,
     .prepare = prepare,
     .release = free,

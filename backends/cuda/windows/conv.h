@@ -18,8 +18,6 @@ typedef struct {
 } dp_cuda_conv;
 extern const dp_cuda_conv dp_cuda_conv_forward, dp_cuda_conv_grad_input, dp_cuda_conv_grad_weight;
 
-// Whether x, w and y lie in the same layout; so they must, since libraries' engines take them so.
-bool dp_cuda_conv_match(const dp_kernel_spec *spec);
 // EX_DATAERR: the channels are not whole groups.
 dp_status dp_cuda_conv_extents(const dp_kernel_spec *spec, const dp_cuda_conv *conv, dp_conv *extents) DP_MUST_USE;
 bool dp_cuda_conv_has_bias(const dp_kernel_spec *spec, const dp_cuda_conv *conv);

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/conv.h"
+#include "ir/kernel/extents.h"
 
 const dp_cuda_conv dp_cuda_conv_grad_input = {
     "conv_grad_input", dp_cuda_source_conv_grad_input, .x = DP_CONV_OUT, .w = 0, .y = 1, .bias = DP_CONV_OUT};
@@ -23,7 +24,7 @@ const dp_kernel dp_kernel_cuda_dp_ConvGradInput = {
     .domain = "dp",
     .types = DP_WINDOWS_TYPES,
     .channels_last = true,
-    .match = dp_cuda_conv_match,
+    .match = dp_one_layout,
     .shares_state = true,
     .prepare = prepare,
     .release = free,

@@ -14,12 +14,6 @@ static const dp_kernel_operand *operand_at(const dp_kernel_spec *spec, int opera
   return operand == DP_CONV_OUT ? &spec->outputs[0] : &spec->inputs[operand];
 }
 
-// Each operator's first two operands and its result are x, w and y.
-bool dp_cuda_conv_match(const dp_kernel_spec *spec) {
-  const dp_layout layout = spec->outputs[0].layout;
-  return spec->inputs[0].layout == layout && spec->inputs[1].layout == layout;
-}
-
 dp_status dp_cuda_conv_extents(const dp_kernel_spec *spec, const dp_cuda_conv *conv, dp_conv *extents) {
   dp_conv e;
   DP_TRY(dp_conv_make(spec, &operand_at(spec, conv->x)->local, &operand_at(spec, conv->w)->local, &e));

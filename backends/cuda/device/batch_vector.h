@@ -1,0 +1,24 @@
+// What a thread of batch normalization reads and writes at once: VECTOR neighbours.
+//
+// x, y and their gradients are of type T, all else of U; GET_U and PUT_U are to U what GET and PUT are to T. Everything
+// is computed in float64, whatever these are: sums of a million elements need it, and so does x - mean where the mean
+// is large. A GPU for training converts 16 elements a clock and multiprocessor, and adds more; that is less time than
+// memory takes for them.
+#ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_VECTOR_H
+#define DP_BACKENDS_CUDA_DEVICE_BATCH_VECTOR_H
+
+#include "backends/cuda/device/batch_normalization.h"
+#include "backends/cuda/device/prelude.h"
+#include "backends/cuda/device/vectors.h"
+
+typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
+  T e[VECTOR];
+} LOCAL(vector);
+
+// Vectors that a thread has under way at once, of all operands together: it loads them, computes, and stores.
+enum { DP_BATCH_LOADS = VECTOR > 1 ? 4 : 8 };
+
+// x, or 0 if it is no number to measure distances from.
+DP_DEVICE double dp_batch_origin(double x) { return x - x == 0 ? x : 0; }
+
+#endif
