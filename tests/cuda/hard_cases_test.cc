@@ -345,7 +345,7 @@ TEST(HardCases, BatchNormalizationInNhwc) {
       const std::string t = type, u = statistics, vector = ", " + u + "[" + std::to_string(of.channels) + "]",
                         x = t + of.x, inputs = x + vector + vector + vector, training = "training_mode=1, momentum=0.8";
       for (const auto &numbers : all) {
-        if (&numbers > &all[1] && t != "float32") continue;
+        if (&numbers > &all[1] && of.channels != 24) continue;
         Compare("BatchNormalization", inputs + vector, training, {{0, numbers}}, false, of.n, 0, true);
       }
       Compare("BatchNormalization", inputs + vector, "", {{0, random}, {4, {0.5, 2, 7}}}, false, of.n, 0, true);

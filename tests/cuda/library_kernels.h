@@ -67,7 +67,7 @@ Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<
 Outcome RunReference(const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out);
 
 // Expects the same numbers: float32 within 1e-5 of the largest element, float64 within 1e-12 of it, floats of 16 bits
-// or their neighbours, all else, and all if `exact`, bit by bit. NaN is NaN.
+// or their neighbours, or within 1e-6 of the largest, all else, and all if `exact`, bit by bit. NaN is NaN.
 void ExpectSame(const Tensor &expected, const Tensor &found, bool exact);
 
 bool IsHalf(dp_dtype dtype);

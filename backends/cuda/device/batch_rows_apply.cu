@@ -6,27 +6,28 @@ DP_KERNEL(dp_batch_arguments) {
   LOCAL(vector) *y = (LOCAL(vector) *)a.y;
   dp_batch_column column = dp_batch_column_of(&a, a.parts);
   if (!column.left) return;
-  double factor[VECTOR], shift[VECTOR];
+  REAL mean[VECTOR], factor[VECTOR], shift[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
     const dp_batch_line line = a.lines[column.column * VECTOR + v];
-    factor[v] = line.factor;
-    shift[v] = line.shift - line.mean * line.factor;
+    mean[v] = (REAL)line.mean;
+    factor[v] = (REAL)line.factor;
+    shift[v] = (REAL)line.shift;
   }
-#define TAKE(COUNT)                                                                                     \
-  dp_i64 at[COUNT];                                                                                     \
-  LOCAL(vector) held[COUNT];                                                                            \
-  DP_UNROLL                                                                                             \
-  for (int u = 0; u < (COUNT); u++) {                                                                   \
-    at[u] = dp_batch_next_row(&column);                                                                 \
-    held[u] = x[at[u]];                                                                                 \
-  }                                                                                                     \
-  DP_UNROLL                                                                                             \
-  for (int u = 0; u < (COUNT); u++) {                                                                   \
-    LOCAL(vector) made;                                                                                 \
-    DP_UNROLL                                                                                           \
-    for (int v = 0; v < VECTOR; v++) made.e[v] = PUT((double)GET(held[u].e[v]) * factor[v] + shift[v]); \
-    y[at[u]] = made;                                                                                    \
+#define TAKE(COUNT)                                                                                               \
+  dp_i64 at[COUNT];                                                                                               \
+  LOCAL(vector) held[COUNT];                                                                                      \
+  DP_UNROLL                                                                                                       \
+  for (int u = 0; u < (COUNT); u++) {                                                                             \
+    at[u] = dp_batch_next_row(&column);                                                                           \
+    held[u] = x[at[u]];                                                                                           \
+  }                                                                                                               \
+  DP_UNROLL                                                                                                       \
+  for (int u = 0; u < (COUNT); u++) {                                                                             \
+    LOCAL(vector) made;                                                                                           \
+    DP_UNROLL                                                                                                     \
+    for (int v = 0; v < VECTOR; v++) made.e[v] = PUT(((REAL)GET(held[u].e[v]) - mean[v]) * factor[v] + shift[v]); \
+    y[at[u]] = made;                                                                                              \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS, TAKE);
 #undef TAKE

@@ -6,30 +6,33 @@ DP_KERNEL(dp_batch_arguments) {
   LOCAL(vector) *dx = (LOCAL(vector) *)a.dx;
   dp_batch_column column = dp_batch_column_of(&a, a.parts);
   if (!column.left) return;
-  double factor[VECTOR], slope[VECTOR], shift[VECTOR];  // dx = factor * dy + slope * x + shift
+  REAL mean[VECTOR], factor[VECTOR], shift[VECTOR], slope[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
     const dp_batch_line line = a.lines[column.column * VECTOR + v];
-    factor[v] = line.factor;
-    slope[v] = -line.factor * line.slope;
-    shift[v] = line.factor * (line.mean * line.slope - line.shift);
+    mean[v] = (REAL)line.mean;
+    factor[v] = (REAL)line.factor;
+    shift[v] = (REAL)line.shift;
+    slope[v] = (REAL)line.slope;
   }
-#define TAKE(COUNT)                                                                                                  \
-  dp_i64 at[COUNT];                                                                                                  \
-  LOCAL(vector) held[COUNT], held_dy[COUNT];                                                                         \
-  DP_UNROLL                                                                                                          \
-  for (int u = 0; u < (COUNT); u++) {                                                                                \
-    at[u] = dp_batch_next_row(&column);                                                                              \
-    held[u] = x[at[u]];                                                                                              \
-    held_dy[u] = dy[at[u]];                                                                                          \
-  }                                                                                                                  \
-  DP_UNROLL                                                                                                          \
-  for (int u = 0; u < (COUNT); u++) {                                                                                \
-    LOCAL(vector) made;                                                                                              \
-    DP_UNROLL                                                                                                        \
-    for (int v = 0; v < VECTOR; v++)                                                                                 \
-      made.e[v] = PUT(factor[v] * (double)GET(held_dy[u].e[v]) + (slope[v] * (double)GET(held[u].e[v]) + shift[v])); \
-    dx[at[u]] = made;                                                                                                \
+#define TAKE(COUNT)                                                                            \
+  dp_i64 at[COUNT];                                                                            \
+  LOCAL(vector) held[COUNT], held_dy[COUNT];                                                   \
+  DP_UNROLL                                                                                    \
+  for (int u = 0; u < (COUNT); u++) {                                                          \
+    at[u] = dp_batch_next_row(&column);                                                        \
+    held[u] = x[at[u]];                                                                        \
+    held_dy[u] = dy[at[u]];                                                                    \
+  }                                                                                            \
+  DP_UNROLL                                                                                    \
+  for (int u = 0; u < (COUNT); u++) {                                                          \
+    LOCAL(vector) made;                                                                        \
+    DP_UNROLL                                                                                  \
+    for (int v = 0; v < VECTOR; v++) {                                                         \
+      const REAL apart = (REAL)GET(held[u].e[v]) - mean[v];                                    \
+      made.e[v] = PUT(factor[v] * ((REAL)GET(held_dy[u].e[v]) - shift[v] - apart * slope[v])); \
+    }                                                                                          \
+    dx[at[u]] = made;                                                                          \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

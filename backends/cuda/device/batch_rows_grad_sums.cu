@@ -1,29 +1,36 @@
 // The sums of dy and of dy * z over a share of each channel, where channels are neighbours; z = (x - mean) * invstd.
 #include "backends/cuda/device/batch_rows.h"
 
-DP_BLOCK_KERNEL(dp_batch_arguments) {
+DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, 3) {
   DP_SHARED double shared[VECTOR * DP_BATCH_THREADS];
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x, *dy = (const LOCAL(vector) *)a.dy;
   dp_batch_column column = dp_batch_column_of(&a, a.splits);
-  double mean[VECTOR], sum[VECTOR], products[VECTOR];
+  REAL mean[VECTOR];
+  double sum[VECTOR], products[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
-    mean[v] = column.left ? (double)GET_U(((const U *)a.given_mean)[column.column * VECTOR + v]) : 0;
+    mean[v] = column.left ? (REAL)GET_U(((const U *)a.given_mean)[column.column * VECTOR + v]) : 0;
     sum[v] = products[v] = 0;
   }
-#define TAKE(COUNT)                                                                                   \
-  LOCAL(vector) held[COUNT], held_dy[COUNT];                                                          \
-  DP_UNROLL                                                                                           \
-  for (int u = 0; u < (COUNT); u++) {                                                                 \
-    const dp_i64 at = dp_batch_next_row(&column);                                                     \
-    held[u] = x[at];                                                                                  \
-    held_dy[u] = dy[at];                                                                              \
-  }                                                                                                   \
-  DP_UNROLL                                                                                           \
-  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                                          \
-    const double given = (double)GET(held_dy[k / VECTOR].e[k % VECTOR]);                              \
-    sum[k % VECTOR] += given;                                                                         \
-    products[k % VECTOR] += given * ((double)GET(held[k / VECTOR].e[k % VECTOR]) - mean[k % VECTOR]); \
+#define TAKE(COUNT)                                                 \
+  LOCAL(vector) held[COUNT], held_dy[COUNT];                        \
+  DP_UNROLL                                                         \
+  for (int u = 0; u < (COUNT); u++) {                               \
+    const dp_i64 at = dp_batch_next_row(&column);                   \
+    held[u] = x[at];                                                \
+    held_dy[u] = dy[at];                                            \
+  }                                                                 \
+  DP_UNROLL                                                         \
+  for (int v = 0; v < VECTOR; v++) {                                \
+    REAL some = 0, some_products = 0;                               \
+    DP_UNROLL                                                       \
+    for (int u = 0; u < (COUNT); u++) {                             \
+      const REAL given = (REAL)GET(held_dy[u].e[v]);                \
+      some += given;                                                \
+      some_products += given * ((REAL)GET(held[u].e[v]) - mean[v]); \
+    }                                                               \
+    sum[v] += (double)some;                                         \
+    products[v] += (double)some_products;                           \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

@@ -7,21 +7,23 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   dp_batch_column column = dp_batch_column_of(&a, a.splits);
   const dp_i64 first = column.first * a.channels;
-  double origin[VECTOR], sum[VECTOR], squares[VECTOR];
+  REAL origin[VECTOR];
+  double sum[VECTOR], squares[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
-    origin[v] = column.left ? dp_batch_origin((double)GET(((const T *)a.x)[first + column.column * VECTOR + v])) : 0;
+    origin[v] =
+        column.left ? (REAL)dp_batch_origin((double)GET(((const T *)a.x)[first + column.column * VECTOR + v])) : 0;
     sum[v] = squares[v] = 0;
   }
-#define TAKE(COUNT)                                                                    \
-  LOCAL(vector) held[COUNT];                                                           \
-  DP_UNROLL                                                                            \
-  for (int u = 0; u < (COUNT); u++) held[u] = x[dp_batch_next_row(&column)];           \
-  DP_UNROLL                                                                            \
-  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                           \
-    const double z = (double)GET(held[k / VECTOR].e[k % VECTOR]) - origin[k % VECTOR]; \
-    sum[k % VECTOR] += z;                                                              \
-    squares[k % VECTOR] += z * z;                                                      \
+#define TAKE(COUNT)                                                                            \
+  LOCAL(vector) held[COUNT];                                                                   \
+  DP_UNROLL                                                                                    \
+  for (int u = 0; u < (COUNT); u++) held[u] = x[dp_batch_next_row(&column)];                   \
+  DP_UNROLL                                                                                    \
+  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                                   \
+    const double z = (double)((REAL)GET(held[k / VECTOR].e[k % VECTOR]) - origin[k % VECTOR]); \
+    sum[k % VECTOR] += z;                                                                      \
+    squares[k % VECTOR] += z * z;                                                              \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS, TAKE);
 #undef TAKE
