@@ -91,8 +91,24 @@ TEST(Windows, RandomPooling) {
     Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0},
           "cuda.device.dp.AveragePoolGrad");
     Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.device.GlobalAveragePool");
+    if (rank == 2) {
+      Check({"MaxPool", "", type + of_x, attrs + ", storage_order=1", n, 0}, "cuda.device.MaxPool", true);
+      Check({"MaxPoolGrad", "dp", type + of_x + ", " + type + of_y, attrs, n, 0}, "cuda.device.dp.MaxPoolGrad", true);
+      Check({"AveragePool", "", type + of_x, counted, n, 0}, "cuda.device.AveragePool", true);
+      Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0},
+            "cuda.device.dp.AveragePoolGrad", true);
+      Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.device.GlobalAveragePool", true);
+    }
     if (HasFatalFailure()) return;
   }
+}
+
+// Channels in NHWC that a block's threads divide and that they do not.
+TEST(Windows, MeansOfManyChannels) {
+  for (int64_t channels : {1, 24, 64, 65, 200})
+    for (const char *type : {"bfloat16", "float32"})
+      Check({"GlobalAveragePool", "", type + std::string("[N,") + std::to_string(channels) + ",7,9]", "", 3, 1},
+            "cuda.device.GlobalAveragePool", true);
 }
 
 TEST(Windows, LargePlanes) {

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/pool.h"
+#include "ir/kernel/extents.h"
 
 static const dp_cuda_pool pool = {"max_pool_grad", dp_cuda_source_max_pool_grad,
                                   .tiles = dp_cuda_source_max_pool_grad_tiles, .x = 0, .dy = 1};
@@ -20,6 +21,8 @@ const dp_kernel dp_kernel_cuda_dp_MaxPoolGrad = {
     .op = "MaxPoolGrad",
     .domain = "dp",
     .types = DP_WINDOWS_TYPES,
+    .channels_last = true,
+    .match = dp_one_layout,
     .shares_state = true,
     .prepare = prepare,
     .release = free,

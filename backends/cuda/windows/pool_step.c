@@ -34,13 +34,14 @@ static bool is_small(const dp_window *w) {
 }
 
 // The constants of pool.h.
-static void write_window(const dp_window *w, char *text, size_t room) {
+static void write_window(const dp_window *w, int64_t neighbours, char *text, size_t room) {
   const struct {
     const char *name;
     const int64_t *of;
   } lists[] = {{"EXTENTS", w->x},         {"WINDOWS", w->y}, {"KERNEL", w->kernel},  {"STRIDE", w->stride},
                {"DILATION", w->dilation}, {"PAD", w->pad},   {"PAD_END", w->pad_end}};
-  size_t n = (size_t)snprintf(text, room, "#define I %s\n", is_small(w) ? "int" : "dp_i64");
+  size_t n = (size_t)snprintf(text, room, "#define I %s\n#define NEIGHBOURS %lld\n", is_small(w) ? "int" : "dp_i64",
+                              (long long)neighbours);
   for (size_t i = 0; i < DP_COUNT(lists) && n < room; i++)
     n += (size_t)snprintf(text + n, room - n, "#define %s %lld, %lld, %lld\n", lists[i].name, (long long)lists[i].of[0],
                           (long long)lists[i].of[1], (long long)lists[i].of[2]);
@@ -53,9 +54,10 @@ static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_pool *po
   char window[1024], all[1536], tile[512] = "";
   const char *source = pool->source;
   dp_pool_tiles tiles;
-  write_window(w, window, sizeof window);
+  const bool nhwc = spec->inputs[0].layout == DP_LAYOUT_NHWC;
+  write_window(w, nhwc ? dp_max_i64(1, a->channels) : 1, window, sizeof window);
   s->blocks = dp_cuda_blocks(a->count);
-  if (pool->tiles && a->count && w->y_plane && is_small(w) && dp_cuda_pool_tiles(w, a->planes, &tiles)) {
+  if (pool->tiles && !nhwc && a->count && w->y_plane && is_small(w) && dp_cuda_pool_tiles(w, a->planes, &tiles)) {
     dp_cuda_pool_tiles_write(w, &tiles, tile, sizeof tile);
     source = pool->tiles;
     s->blocks = tiles.blocks;
