@@ -5,7 +5,8 @@
 #include "backends/cuda/windows/pool.h"
 #include "ir/kernel/extents.h"
 
-static const dp_cuda_pool pool = {"max_pool", dp_cuda_source_max_pool, .x = 0, .dy = -1};
+static const dp_cuda_pool pool = {"max_pool", dp_cuda_source_max_pool, .rows = dp_cuda_source_max_pool_rows, .x = 0,
+                                  .dy = -1};
 
 // int64 is for the indices alone.
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype != DP_INT64 && dp_one_layout(spec); }
