@@ -220,6 +220,10 @@ void PrepareNhwc() {
       {"BatchNormalization", "", x + of_each + ", float32[64]", "training_mode=1", 1, 1},
       {"BatchNormalizationGrad", "dp", x + of_each + ", " + x, "", 1, 1},
       {"BatchNormalization", "", "float32[N,3,7,7], float32[3], float32[3], float32[3], float32[3]", "", 1, 1},
+      {"MaxPool", "", "bfloat16[N,64,112,112]", "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 1, 1},
+      {"MaxPoolGrad", "dp", "bfloat16[N,64,112,112], bfloat16[N,64,56,56]",
+       "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 1, 1},
+      {"GlobalAveragePool", "", x, "", 1, 1},
   };
   for (const Problem &p : images) {
     const Ready ready = Draw(p);
