@@ -45,15 +45,21 @@ static dp_status check_offload(const dp_options *o) {
   return DP_OK;
 }
 
+static bool heeds(const dp_target *target, const char *name) {
+  for (size_t i = 0; i < DP_COUNT(target->fast_math) && target->fast_math[i]; i++)
+    if (!strcmp(target->fast_math[i], name)) return true;
+  return false;
+}
+
 static dp_status check_fast_math(const dp_options *o) {
-  static const char *const maths[] = {"tf32", "winograd", NULL};
-  const char *own = o->target->fast_math;
+  static const char *const names[] = {"tf32", "winograd"}, *const maths[] = {"tf32", "winograd", "tf32,winograd", NULL};
+  const char *own = o->target->fast_math[0];
   if (!o->fast_math) return DP_OK;
   DP_TRY(check_choice("--fast-math", o->fast_math, maths));
-  if (!own || strcmp(own, o->fast_math))
-    return dp_fail(EX_CONFIG, "--fast-math=%s is for %s, but the plan is for backend %s; %s%s", o->fast_math,
-                   strcmp(o->fast_math, "tf32") ? "the CPU" : "GPUs", o->target->name,
-                   own ? "there it is --fast-math=" : "leave it out", own ? own : "");
+  for (size_t i = 0; i < DP_COUNT(names); i++)
+    if (dp_options_fast_math(o, names[i]) && !heeds(o->target, names[i]))
+      return dp_fail(EX_CONFIG, "--fast-math=%s: kernels of backend %s know nothing of %s; %s%s", o->fast_math,
+                     o->target->name, names[i], own ? "there it is --fast-math=" : "leave it out", own ? own : "");
   if (o->precision == DP_FLOAT64)
     return dp_fail(EX_CONFIG, "--fast-math=%s is for products in float32, but --precision=fp64 has them in float64",
                    o->fast_math);

@@ -21,6 +21,6 @@ const dp_target dp_target_cpu = {
     .threads = threads,
     .thread_work = 1 << 15,
     .channel_bytes = 1 << 20,  // a core still finds several values of a channel in the cache
-    .fast_math = "winograd",
+    .fast_math = {"winograd"},
     .chunk_bytes = 8 << 20,  // more than a core's share of the cache
 };

@@ -22,7 +22,7 @@ const dp_target dp_target_cuda = {
     .channels_last = true,
     .chunk_bytes = 256 << 20,   // so that a chunk is work enough for a whole GPU
     .offload_bytes = 64 << 10,  // a copy over PCIe takes as long as it takes to begin one
-    .fast_math = "tf32",
+    .fast_math = {"tf32", "winograd"},
     .uploads = true,
     .host = &dp_target_cpu,
 };

@@ -14,7 +14,7 @@ FEW = 10  # steps that prepare: kernels, and a graph for each copy of the inputs
 class Ours:
     """device: cpu or cuda. After the peer has written first.safetensors into the folder, training starts from it."""
 
-    def __init__(self, tools, environment, network, folder, device, precision, threads):
+    def __init__(self, tools, environment, network, folder, device, precision, threads, fast_math=None):
         self.tools, self.environment, self.network, self.folder = tools, environment, network, folder
         self.device, self.plan, self.model = device, folder + "/plan.bin", folder + "/model.dpt"
         self.text = Text(network)
@@ -22,7 +22,7 @@ class Ours:
             file.write(self.text.model())
         self.threads = ["--threads=%d" % threads] if device == "cpu" else []
         self.how = ["--target=" + device, "--precision=" + precision, "--batch=%d" % network.batch, "--metrics=none",
-                    *self.threads]  # fmt: skip
+                    *self.threads, *(["--fast-math=" + fast_math] if fast_math else [])]  # fmt: skip
 
     def run(self, tool, *arguments):
         return run(["%s/%s" % (self.tools, tool), *arguments], self.environment)

@@ -140,8 +140,10 @@ typedef struct dp_target {
   // Its devices have memory that is not the host's, and copies between the two pay for values of so many bytes on a
   // device (passes/recompute/offload.c). 0: there is one kind of memory.
   double offload_bytes;
-  const char *fast_math;  // which of dp_kernel_spec.tf32 and .winograd some of its kernels heed, by that name; or NULL
-  bool uploads;           // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
+  // Which of dp_kernel_spec.tf32 and .winograd some of its kernels heed, by these names, in this order. The first is
+  // what --fast-math alone means.
+  const char *fast_math[2];
+  bool uploads;  // devices work by themselves: inputs go to them beside the step before (docs/plan.md)
   // Whose kernels fold constants on the machine that compiles; NULL: its own.
   const struct dp_target *host;
 } dp_target;

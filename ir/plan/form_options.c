@@ -111,6 +111,11 @@ static const char *precision_of(int32_t dtype) {
   return dtype == DP_FLOAT64 ? "fp64" : dtype == DP_BFLOAT16 ? "bf16" : dtype == DP_FLOAT16 ? "fp16" : "fp32";
 }
 
+static const char *fast_math_of(const Dp__Plan *plan) {
+  static const char *const names[2][2] = {{"", "winograd"}, {"tf32", "tf32,winograd"}};
+  return names[plan->tf32 != 0][plan->winograd != 0];
+}
+
 static dp_status check_training(const form *f) {
   const Dp__Options *o = f->o;
   const struct {
@@ -131,7 +136,7 @@ static dp_status check_training(const form *f) {
   if (*o->comm_precision) DP_TRY(check_choice(f, "comm-precision", o->comm_precision, "fp32", "bf16"));
   if (o->reproducible != f->plan->reproducible)
     return refuse(f, "reproducible", o->reproducible ? "yes" : "no", f->plan->reproducible ? "yes" : "no");
-  DP_TRY(check_text(f, "fast-math", o->fast_math, f->plan->tf32 ? "tf32" : f->plan->winograd ? "winograd" : ""));
+  DP_TRY(check_text(f, "fast-math", o->fast_math, fast_math_of(f->plan)));
   if (f->plan->calibration && !*o->calibration) return refuse(f, "calibration", "", "one");
   DP_TRY(check_choice(f, "batchnorm", o->batchnorm, "sync", "local"));
   return check_choice(f, "clip-grad-at-bound", o->clip_grad_at_bound, "pass", "zero");

@@ -24,9 +24,7 @@ bool dp_options_give_gradients(const dp_options *options) { return lists(options
 
 bool dp_options_offloads(const dp_options *options, const char *what) { return lists(options->offload, what); }
 
-bool dp_options_fast_math(const dp_options *options, const char *what) {
-  return options->fast_math && !strcmp(options->fast_math, what);
-}
+bool dp_options_fast_math(const dp_options *options, const char *what) { return lists(options->fast_math, what); }
 
 dp_dtype dp_options_half(const dp_options *options) {
   const dp_dtype dtype = options->precision;

@@ -56,7 +56,7 @@ typedef struct {
   dp_dtype comm_precision;         // of gradients that devices add up: DP_NO_TYPE or DP_FLOAT32, DP_BFLOAT16
   const char *batchnorm;           // "sync", "local" (per device along the axis "data"); NULL: sync
   const char *clip_grad_at_bound;  // "pass", "zero", of operators that hold to bounds and do not say it; NULL: pass
-  const char *fast_math;           // "tf32", "winograd": see dp_kernel_spec; NULL: nothing less exact
+  const char *fast_math;           // "tf32", "winograd", "tf32,winograd": see dp_kernel_spec; NULL: nothing less exact
   bool reproducible;               // sums of communication are taken in rank order on any devices
   bool no_fuse;                    // every node stays an instruction of its own
   const char *layout;              // "plain": of every tensor; "auto"; NULL: auto
@@ -95,7 +95,7 @@ bool dp_options_infers(const dp_options *options);
 bool dp_options_give_gradients(const dp_options *options);
 // Whether --offload names "optimizer" or "activations".
 bool dp_options_offloads(const dp_options *options, const char *what);
-// Whether --fast-math is "tf32", "winograd".
+// Whether --fast-math names "tf32", "winograd".
 bool dp_options_fast_math(const dp_options *options, const char *what);
 // The 16-bit type of --precision; DP_NO_TYPE: another precision.
 dp_dtype dp_options_half(const dp_options *options);

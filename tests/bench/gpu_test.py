@@ -203,6 +203,14 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_alone("mlp", self.results()["mlp/alone"])
 
+    def test_fast_math_is_our_side_s(self):
+        done = self.run_gpu("--fast-math=winograd", "mnist-cnn/alone")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.results()["mnist-cnn/alone"]["fast_math"], "winograd")
+        done = self.run_gpu("--fast-math=nonsense", "mnist-cnn/alone")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--fast-math=nonsense", self.results()["mnist-cnn/alone"]["failed"])
+
     def test_with_a_peer(self):
         done = self.run_gpu("mlp/graphs")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -182,6 +182,16 @@ TEST_F(Plans, TakeTheFirstEngineThatWillDo) {
   EXPECT_EQ(Engine(), 0);
 }
 
+TEST_F(Plans, TakeWinogradOnlyWhereItIsAllowed) {
+  spec.winograd = true;
+  EXPECT_EQ(Engine(), 5);
+  spec.workspace = 1000;  // less than it wants; the next that does without is of tiles that are too large
+  EXPECT_EQ(Engine(), 70);
+  spec.workspace = 1 << 20;
+  spec.tf32 = true;
+  EXPECT_EQ(Engine(), 67);
+}
+
 TEST_F(Plans, FloatsOf64BitsMayUseTensorCores) {
   spec.dtype = DP_FLOAT64;
   EXPECT_EQ(Engine(), 67);

@@ -75,9 +75,9 @@ export LD_LIBRARY_PATH
 GTEST_TOTAL_SHARDS=36 GTEST_SHARD_INDEX=3
 export GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
 
-parts="correctness training many memcheck racecheck speed initcheck synccheck"
+parts="correctness training many memcheck racecheck speed kernels initcheck synccheck"
 : >calls
-try pack/gpu_check --out figures --steps=2 --mib=1
+try pack/gpu_check --out figures --steps=2 --mib=1 --small
 [ $status = 0 ] || fail "all parts end with $status"
 say() { grep -Eqx "$1" figures/figures || fail "the figures lack $1"; }
 say 'commit 0123456789abcdef'
@@ -105,6 +105,9 @@ done
 say 'many nccl_capture_test: passed, [0-9]+ s'
 say 'many: this machine has one GPU'
 for example in mlp digits_cnn; do say "speed $example: [0-9.]+ ms a step, the median of 2"; done
+say 'kernels: a copy of 0.1 MiB: [0-9.]+ us, [0-9.]+ GB/s'
+say "kernels: cuda.device.Transpose bfloat16\[.*\] \{perm=\[0,2,1,3\]\}: [0-9.]+ us, [0-9.]+ GB/s, [0-9]+ % of a copy's"
+say "kernels: cuda.cudnn.Conv float32\[.*\] .*: [0-9.]+ us, [0-9.]+ TFLOP/s, [0-9]+ % of the largest product's"
 [ "$(sed -n 's/^\([a-z]*\): [0-9]* s$/\1/p' figures/figures | tr '\n' ' ')" = "$parts " ] || fail "the order of parts"
 
 # Two GPUs.
@@ -177,7 +180,10 @@ mkdir broken
 tar -C broken -xzf pack/tree.tar.gz
 for test in broken/tree/bin/*_test; do printf '#!/bin/sh\nexit 0\n' >"$test"; done
 printf '#!/bin/sh\nexit 0\n' >broken/tree/bin/dpc
-printf '#!/bin/sh\nexit "${SPEED:-0}"\n' >broken/tree/bin/collectives_speed
+for program in collectives_speed kernels_speed; do
+  printf '#!/bin/sh\n[ -z "${SILENT:-}" ] && echo figures\n[ -z "${HANGS:-}" ] || exec sleep "$HANGS"\nexit "${SPEED:-0}"\n' \
+    >broken/tree/bin/$program
+done
 cat >broken/tree/bin/dprun <<'SCRIPT'
 #!/bin/sh
 [ -z "${HANGS:-}" ] || exec sleep "$HANGS"
@@ -214,6 +220,9 @@ expect 0 '40 % of it beside computing' many
 NO_TRACE=1 expect 1 'no trace' many
 HIDDEN=0 expect 1 ' 0 % of it beside computing' many
 SPEED=1 expect 1 '' many
+expect 0 'kernels: figures' kernels
+SPEED=1 expect 1 'kernels: figures' kernels
+SILENT=1 expect 1 '' kernels
 LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' many
 LOSS_cuda=2.50000001 expect 1 'losses: 4e-09' training
 LOSS_many=2.50000001 expect 1 'not the losses of one GPU' many
@@ -223,7 +232,7 @@ LOSS_cuda= expect 1 'no figures' speed
 STATUS=70 expect 1 '' speed
 STATUS=70 expect 1 'losses: 0$' training
 # What hangs is stopped when the time is over, whichever part it is in, and parts that do not fit any more are named.
-for part in training speed many memcheck; do
+for part in training speed many kernels memcheck; do
   rm -rf figures
   begun=$(date +%s)
   HANGS=600 try broken/gpu_check --out figures --seconds=11 "$part" correctness initcheck

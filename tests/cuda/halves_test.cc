@@ -137,6 +137,43 @@ TEST(Halves, OperatorsRoundOnce) {
   }
 }
 
+// What a number near the exact one is rounded to: functions for 16 bits have a relative error of 2e-5, or 4e-6 for
+// results in float16's range (backends/cuda/device/halves.h). By pairs, and one by one.
+void ExpectRounded(dp_dtype dtype, double exact, double error, double found, double x) {
+  const double low = dp_element_decode(dtype, dp_element_encode(dtype, exact * (1 - error), false));
+  const double high = dp_element_decode(dtype, dp_element_encode(dtype, exact * (1 + error), false));
+  if (std::isnan(exact))
+    EXPECT_TRUE(std::isnan(found)) << x;
+  else
+    EXPECT_TRUE(found == low || found == high) << x << ": " << found << ", not " << exact;
+}
+
+TEST(Halves, FunctionsOfEveryNumberAreExact) {
+  ASSERT_EQ(OpenDevice(), "");
+  const struct {
+    const char *op;
+    double (*of)(double);
+  } functions[] = {{"Erf", [](double x) { return std::erf(x); }},
+                   {"Exp", [](double x) { return std::exp(x); }},
+                   {"Gelu", [](double x) { return x * 0.5 * std::erfc(-x * std::sqrt(0.5)); }}};
+  for (dp_dtype dtype : kHalves)
+    for (const auto &f : functions)
+      for (size_t alone : {0, 1}) {  // of what 16 bytes hold
+        SCOPED_TRACE(f.op + (" " + TypeName(dtype)));
+        std::vector<double> x = Every(dtype);
+        x.resize(x.size() - alone);
+        Ready ready = DrawOf(f.op, "", TypeName(dtype) + "[N]", "", x.size());
+        for (size_t i = 0; i < x.size(); i++) ready.in[0].Set(int64_t(i), x[i]);
+        TensorOffset() = alone * 2;
+        const Spec spec(ready.built->node, ready.in, ready.out);
+        const Outcome found = RunKernel(dp_kernel_select(&dp_target_cuda, &spec, false), spec, ready.in, ready.out);
+        TensorOffset() = 0;
+        ASSERT_EQ(found.error, "");
+        for (size_t i = 0; i < x.size(); i++)
+          ExpectRounded(dtype, f.of(x[i]), dtype == DP_FLOAT16 ? 4e-6 : 2e-5, found.results[0].Get(int64_t(i)), x[i]);
+      }
+}
+
 // 5,000 small numbers after a large one: added one by one in 16 bits they would all be lost.
 TEST(Halves, SumsAreNotRoundedOnTheWay) {
   for (dp_dtype dtype : kHalves) {

@@ -91,8 +91,24 @@ TEST(Windows, RandomPooling) {
     Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0},
           "cuda.device.dp.AveragePoolGrad");
     Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.device.GlobalAveragePool");
+    if (rank == 2) {
+      Check({"MaxPool", "", type + of_x, attrs + ", storage_order=1", n, 0}, "cuda.device.MaxPool", true);
+      Check({"MaxPoolGrad", "dp", type + of_x + ", " + type + of_y, attrs, n, 0}, "cuda.device.dp.MaxPoolGrad", true);
+      Check({"AveragePool", "", type + of_x, counted, n, 0}, "cuda.device.AveragePool", true);
+      Check({"AveragePoolGrad", "dp", type + of_y, "shape=" + of_x + ", " + counted, n, 0},
+            "cuda.device.dp.AveragePoolGrad", true);
+      Check({"GlobalAveragePool", "", type + of_x, "", n, 1}, "cuda.device.GlobalAveragePool", true);
+    }
     if (HasFatalFailure()) return;
   }
+}
+
+// Channels in NHWC that a block's threads divide and that they do not.
+TEST(Windows, MeansOfManyChannels) {
+  for (int64_t channels : {1, 24, 64, 65, 200})
+    for (const char *type : {"bfloat16", "float32"})
+      Check({"GlobalAveragePool", "", type + std::string("[N,") + std::to_string(channels) + ",7,9]", "", 3, 1},
+            "cuda.device.GlobalAveragePool", true);
 }
 
 TEST(Windows, LargePlanes) {
@@ -146,6 +162,25 @@ TEST(Windows, MeansOfPadsThatDiffer) {
     }
 }
 
+// Expects maxima and their gradients of equal elements, NaN and infinities everywhere to be the reference's.
+void CheckMaxima(Random &random, const Problem &p, bool channels_last) {
+  SCOPED_TRACE(p.Print() + (channels_last ? " in NHWC" : ""));
+  Ready ready = Draw(p);
+  ASSERT_EQ(ready.built->error, "");
+  for (int64_t i = 0; i < ready.in[0].Count(); i++) {
+    const int64_t drawn = random.Int(0, 30);
+    ready.in[0].Set(i, drawn ? drawn > 3 ? double(drawn % 3) : -INFINITY : double(NAN));
+  }
+  if (p.op == "MaxPool") {  // its indices are wanted by nobody
+    ready.built->node->n_outputs = 1;
+    ready.out.resize(1);
+  }
+  const Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
+  const Outcome found = RunCuda("", ready.built->node, ready.in, ready.out, channels_last);
+  ASSERT_EQ(expected.error + found.error, "");
+  ExpectSame(expected.results[0], found.results[0], p.op == "MaxPool" || !IsHalf(ready.out[0].dtype));
+}
+
 // Gradients of maxima by tiles: planes of several tiles and tiles of several planes, windows that lie in several tiles,
 // that are apart, dilated, of three dims, as large as the plane; equal elements, NaN and infinities everywhere.
 TEST(Windows, TilesOfMaxima) {
@@ -174,18 +209,42 @@ TEST(Windows, TilesOfMaxima) {
     for (int again = 0; again < 2; again++) {
       const char *const types[] = {"float32", "bfloat16", "float64", "float16"};
       const std::string type = types[number++ % 4];
-      Ready ready = Draw({"MaxPoolGrad", "dp", type + of.x + ", " + type + of.y, of.attrs, of.n, 0});
-      ASSERT_EQ(ready.built->error, "") << of.x;
-      for (int64_t i = 0; i < ready.in[0].Count(); i++) {
-        const int64_t drawn = random.Int(0, 30);
-        ready.in[0].Set(i, drawn ? drawn > 3 ? double(drawn % 3) : -INFINITY : double(NAN));
-      }
-      const Outcome expected = RunReference(ready.built->node, ready.in, ready.out);
-      const Outcome found = RunCuda("", ready.built->node, ready.in, ready.out);
-      ASSERT_EQ(expected.error + found.error, "") << of.x;
-      ExpectSame(expected.results[0], found.results[0], type == "float32" || type == "float64");
-      if (HasFailure()) FAIL() << of.x << " " << of.attrs << " " << type;
+      CheckMaxima(random, {"MaxPoolGrad", "dp", type + of.x + ", " + type + of.y, of.attrs, of.n, 0}, false);
+      if (HasFailure()) return;
     }
+}
+
+// Maxima and their gradients in NHWC: planes of several tiles and tiles that planes do not fill, vectors of every
+// number of channels, none; windows that lie in several tiles, that are apart, dilated, larger than what is searched by
+// vectors, beyond x.
+TEST(Windows, MaximaInNhwc) {
+  struct {
+    const char *x, *y, *attrs;
+    int64_t n;
+  } const cases[] = {
+      {"[N,8,35,37]", "[N,8,18,19]", "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 2},
+      {"[N,72,9,20]", "[N,72,4,10]", "kernel_shape=[2,2], strides=[2,2]", 1},
+      {"[N,4,19,23]", "[N,4,17,21]", "kernel_shape=[3,3]", 2},
+      {"[N,3,8,9]", "[N,3,4,5]", "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 2},
+      {"[N,6,5,41]", "[N,6,5,41]", "kernel_shape=[3,5], pads=[1,2,1,2]", 1},
+      {"[N,8,14,15]", "[N,8,3,3]", "kernel_shape=[2,1], strides=[5,6]", 1},
+      {"[N,8,9,8]", "[N,8,1,1]", "kernel_shape=[9,8]", 2},
+      {"[N,8,7,7]", "[N,8,5,4]", "kernel_shape=[2,2], dilations=[2,3]", 2},
+      {"[N,16,5,5]", "[N,16,3,3]", "kernel_shape=[2,2], strides=[2,2], ceil_mode=1", 3},
+      {"[N,8,4,4]", "[N,8,2,2]", "kernel_shape=[2,2], strides=[2,2]", 0},
+  };
+  Random random(7);
+  for (const auto &of : cases)
+    for (const std::string type : {"bfloat16", "float16", "float32"}) {
+      CheckMaxima(random, {"MaxPoolGrad", "dp", type + of.x + ", " + type + of.y, of.attrs, of.n, 0}, true);
+      CheckMaxima(random, {"MaxPool", "", type + of.x, of.attrs, of.n, 0}, true);
+      if (HasFailure()) return;
+    }
+  TensorOffset() = 8;  // vectors cannot be read at once
+  const char *attrs = "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]";
+  CheckMaxima(random, {"MaxPoolGrad", "dp", "bfloat16[N,8,9,9], bfloat16[N,8,5,5]", attrs, 2, 0}, true);
+  CheckMaxima(random, {"MaxPool", "", "bfloat16[N,8,9,9]", attrs, 2, 0}, true);
+  TensorOffset() = 0;
 }
 
 // What each device of a split computes, some of them with no channels: the same as the reference on its part.

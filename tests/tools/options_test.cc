@@ -46,7 +46,7 @@ const std::map<std::string, Sample> kSamples = {
     {"as-exported", {"yes", "", ""}},
     {"no-fuse", {"yes", "", ""}},
     {"layout", {"plain", "auto", "--target=cuda"}},
-    {"fast-math", {"tf32", "", "--target=cuda"}},
+    {"fast-math", {"tf32", "tf32,winograd", "--target=cuda"}},
     {"reproducible", {"yes", "", ""}},
     {"calibration", {"tests/tools/calibration.json", "tests/tools/calibration_other.json", "--target=cuda"}},
     {"recompute", {"a", "h", ""}},

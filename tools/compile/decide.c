@@ -83,10 +83,10 @@ static const struct argp_option table[] = {
      "Whether images in 16 bits may lie channels-last, NHWC, on targets that gain by it (auto, the default), or all "
      "tensors are row-major (plain)",
      0},
-    {"fast-math", KEY_FAST_MATH, "tf32|winograd", OPTION_ARG_OPTIONAL,
+    {"fast-math", KEY_FAST_MATH, "tf32|winograd|tf32,winograd", OPTION_ARG_OPTIONAL,
      "Round more in float32 for more speed. tf32: GPUs may round operands of products and convolutions to TF32, ten "
-     "bits of fraction; winograd: the CPU may compute convolutions of 3 x 3 by Winograd's algorithm (default without "
-     "=: the target's)",
+     "bits of fraction; winograd: convolutions may be computed by Winograd's algorithm (default without =: tf32 for "
+     "GPUs, winograd for the CPU)",
      0},
     {"reproducible", KEY_REPRODUCIBLE, 0, 0,
      "Add in rank order between GPUs too, and not as NCCL does: the same bits on any number of GPUs", 0},
@@ -324,7 +324,8 @@ static dp_status set_target(dp_dpc_decide *p, const char *text) {
 }
 
 void dp_dpc_decide_fast_math(dp_options *options, const dp_target *target) {
-  if (options->fast_math && !*options->fast_math) options->fast_math = target->fast_math ? target->fast_math : "tf32";
+  const char *own = target->fast_math[0];
+  if (options->fast_math && !*options->fast_math) options->fast_math = own ? own : "tf32";
 }
 
 static dp_status set_option(dp_dpc_decide *p, int key, char *text) {

@@ -160,7 +160,8 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, 2)                \
   X(CUDNN_NUMERICAL_NOTE_FFT, 3)                                        \
   X(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, 4)                           \
-  X(CUDNN_NUMERICAL_NOTE_WINOGRAD, 5)
+  X(CUDNN_NUMERICAL_NOTE_WINOGRAD, 5)                                   \
+  X(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13, 8)
 
 #ifndef DP_CUDA_TOOLKIT
 enum {

@@ -25,8 +25,8 @@ static void describe_call(const dp_cudnn_spec *s, char text[DP_CALIBRATION_TEXT]
                                       [DP_CUDNN_GRAD_WEIGHT] = "gradient of weight"};
   const int rank = 2 + s->spatial;
   const int64_t workspace = (int64_t)s->workspace;
-  snprintf(text, DP_CALIBRATION_TEXT, "cuDNN %s %s%s%s", kinds[s->kind], dp_type_name(s->dtype),
-           s->tf32 ? " as TF32" : "", s->channels_last ? " in NHWC" : "");
+  snprintf(text, DP_CALIBRATION_TEXT, "cuDNN %s %s%s%s%s", kinds[s->kind], dp_type_name(s->dtype),
+           s->tf32 ? " as TF32" : "", s->winograd ? " by Winograd" : "", s->channels_last ? " in NHWC" : "");
   put(text, "x", s->x, rank);
   put(text, "w", s->w, rank);
   put(text, "y", s->y, rank);
@@ -122,8 +122,8 @@ dp_status dp_cudnn_plan_choose(const dp_cudnn_calls *calls, cudnnHandle_t handle
     DP_TRY(dp_cudnn_plan_make(calls, handle, NULL, spec, &wanted, plan, found));
   if (choice && !*found) return dp_cuda_calibration_missing(call, choice);
   if (*found)
-    dp_cuda_choice_add("cuDNN engine %lld, workspace %lld bytes%s%s", (long long)plan->engine,
+    dp_cuda_choice_add("cuDNN engine %lld, workspace %lld bytes%s%s%s", (long long)plan->engine,
                        (long long)plan->workspace_bytes, spec->tf32 && plan->tensor_cores ? ", TF32" : "",
-                       choice ? ", measured" : "");
+                       plan->winograd ? ", Winograd" : "", choice ? ", measured" : "");
   return DP_OK;
 }

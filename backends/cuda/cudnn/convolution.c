@@ -20,10 +20,13 @@ static uint64_t bytes_of(const dp_kernel_operand *operand) {
   return operand->present ? dp_cudnn_room(operand->dtype, operand->local.rank, operand->local.extents) : 0;
 }
 
+static bool takes_winograd(const dp_kernel_spec *spec) { return spec->winograd && spec->inputs[0].dtype == DP_FLOAT32; }
+
+// Winograd's algorithm keeps what it has transformed: of tiles of 6 x 6, which are 4 x 4 apart, 2.25 times the tensors.
 uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec) {
   uint64_t bytes = bytes_of(&spec->outputs[0]);
   for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&spec->inputs[i]);
-  return dp_cudnn_workspace(bytes);
+  return dp_cudnn_workspace(takes_winograd(spec) ? 3 * bytes : bytes);
 }
 
 // The pad at a dim's end: the one at its beginning, if that gives as many windows, for an end's pad matters through
@@ -40,6 +43,7 @@ static dp_cudnn_spec spec_of(const dp_kernel_spec *spec, dp_cudnn_kind kind, con
                      .dtype = spec->inputs[0].dtype,
                      .channels_last = spec->outputs[0].layout == DP_LAYOUT_NHWC,
                      .tf32 = dp_kernel_takes_tf32(spec),
+                     .winograd = takes_winograd(spec),
                      .spatial = spec->inputs[0].local.rank > 4 ? 3 : 2,
                      .x = {e->samples, e->x_channels},
                      .w = {e->y_channels, e->x_group},

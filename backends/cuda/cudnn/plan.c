@@ -125,23 +125,26 @@ static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_
 
 // ---- engines --------------------------------------------------------------------------------------------------------
 
-// Whether results are the same in every run and as exact as the type allows, or as TF32 where it is allowed. Engines
-// that convert float32 to types of 16 bits say DOWN_CONVERT_INPUTS; of TF32 they say no more than TENSOR_CORE.
-static cudnnStatus_t check_notes(const dp_cudnn_calls *calls, cudnnBackendDescriptor_t engine, const dp_cudnn_spec *s,
-                                 bool *tensor_cores, bool *fits) {
+// Whether results are the same in every run and as exact as the type allows, or as TF32 or Winograd's algorithm where
+// these are allowed. Engines that convert float32 to types of 16 bits say DOWN_CONVERT_INPUTS; of TF32 they say no more
+// than TENSOR_CORE. Winograd's errors grow with the tile: that of 13 x 13 loses too much of float32.
+static cudnnStatus_t check_notes(dp_cudnn_plan *p, cudnnBackendDescriptor_t engine, const dp_cudnn_spec *s,
+                                 bool *fits) {
   cudnnBackendNumericalNote_t notes[MOST_NOTES];
   int64_t count = 0;
-  cudnnStatus_t status = calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                         CUDNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &count, notes);
+  cudnnStatus_t status = p->calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                            CUDNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &count, notes);
   *fits = true;
-  *tensor_cores = false;
+  p->tensor_cores = p->winograd = false;
   for (int64_t i = 0; i < count && status == CUDNN_STATUS_SUCCESS; i++) {
     const int note = (int)notes[i];
-    if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) *tensor_cores = true;
-    const bool inexact = note >= CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS && note <= CUDNN_NUMERICAL_NOTE_WINOGRAD;
-    if (inexact) *fits = false;
+    if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) p->tensor_cores = true;
+    if (note == CUDNN_NUMERICAL_NOTE_WINOGRAD) p->winograd = true;
+    const bool inexact = note >= CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS && note < CUDNN_NUMERICAL_NOTE_WINOGRAD;
+    if (inexact || note == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13) *fits = false;
   }
-  if (*tensor_cores && s->dtype == DP_FLOAT32 && !s->tf32) *fits = false;
+  if (p->tensor_cores && s->dtype == DP_FLOAT32 && !s->tf32) *fits = false;
+  if (p->winograd && !s->winograd) *fits = false;
   return status;
 }
 
@@ -170,7 +173,7 @@ static cudnnStatus_t try_configuration(dp_cudnn_plan *p, const request *r, cudnn
   if (status != CUDNN_STATUS_SUCCESS) return status;
   status = calls->cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                                            &count, &engine);
-  if (status == CUDNN_STATUS_SUCCESS) status = check_notes(calls, engine, r->spec, &p->tensor_cores, &fits);
+  if (status == CUDNN_STATUS_SUCCESS) status = check_notes(p, engine, r->spec, &fits);
   if (status == CUDNN_STATUS_SUCCESS)
     status = calls->cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
                                              &p->engine);

@@ -20,6 +20,7 @@ typedef struct {
   dp_dtype dtype;  // a float; 16 bits are summed in float32
   bool channels_last;
   bool tf32;                 // operands of float32 may be rounded to TF32
+  bool winograd;             // convolutions of float32 may be Winograd's
   int spatial;               // 2 or 3
   int64_t x[5], w[5], y[5];  // 2 + spatial extents
   int64_t pad_begin[3], pad_end[3], stride[3], dilation[3];
@@ -35,6 +36,7 @@ typedef struct {
   cudnnBackendDescriptor_t plan;
   int64_t workspace_bytes, engine;  // engine: cuDNN's number
   bool tensor_cores;                // the engine uses them, so it rounds float32 to TF32
+  bool winograd;                    // the engine's algorithm is Winograd's
   int place;                        // of its configuration among those that the heuristics name
 } dp_cudnn_plan;
 
@@ -48,7 +50,8 @@ typedef struct {
 } dp_cudnn_wanted;
 
 // Chooses the first engine of cuDNN's heuristics that fits into the workspace, gives the same bits in every run, and
-// computes in the operands' precision: no FFT, no Winograd, no tensor cores for float32 unless spec->tf32. For the
+// computes in the operands' precision: no FFT, no Winograd unless spec->winograd, no tensor cores for float32 unless
+// spec->tf32. For the
 // device of the process's handle, or, without a handle, for the one that `device` describes: a finalised
 // CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR (cuDNN 9.8). *found: whether there is one; otherwise nothing is kept.
 // wanted NULL: the first that will do. EX_UNAVAILABLE, DP_EX_MEMORY.

@@ -3,6 +3,8 @@
 #ifndef DP_BACKENDS_CUDA_DEVICE_ELEMENTWISE_H
 #define DP_BACKENDS_CUDA_DEVICE_ELEMENTWISE_H
 
+#include "backends/cuda/device/halves.h"
+#include "backends/cuda/device/pairs.h"
 #include "backends/cuda/device/prelude.h"
 #include "backends/cuda/device/report.h"
 #include "backends/cuda/device/vectors.h"

@@ -19,12 +19,12 @@ DP_KERNEL(dp_pool_arguments) {
   if (i >= a.count) return;
   I o[3];
   const dp_i64 plane = dp_pool_place_in_y(i, o);
-  const T *x = (const T *)a.x + plane * dp_pool_x_plane();
+  const T *x = (const T *)a.x + dp_pool_x_begin(plane);
   const dp_pool_box box = dp_pool_box_of(o);
   W most = LEAST;
   I found = -1;
   DP_POOL_EACH_TAP(box, tap) {
-    const W value = GET(x[tap]);
+    const W value = GET(x[(dp_i64)tap * NEIGHBOURS]);
     if (found < 0 || DP_POOL_LARGER(value, most)) {
       most = value;
       found = tap;

@@ -2,7 +2,8 @@
 //
 // Windows are constants of a function's text, so that no division and no loop is by a number that the compiler does not
 // know. Lists of three numbers, one for each spatial dim: EXTENTS of x, WINDOWS (y's extents), KERNEL, STRIDE,
-// DILATION, PAD, PAD_END. I: the type that holds an index in a plane, int where planes allow it.
+// DILATION, PAD, PAD_END. I: the type that holds an index in a plane, int where planes allow it. NEIGHBOURS: how many
+// channels are neighbours in memory: 1 of plain tensors, all of them in NHWC.
 #ifndef DP_BACKENDS_CUDA_DEVICE_POOL_H
 #define DP_BACKENDS_CUDA_DEVICE_POOL_H
 

@@ -61,21 +61,30 @@ DP_DEVICE double dp_pool_taps(const dp_pool_box *box) {
 // Of maxima: NaN is the largest.
 #define DP_POOL_LARGER(value, than) ((value) > (than) || (IS_NAN(value) && !IS_NAN(than)))
 
-// Takes the index of an element of x, or of y, apart: the place in its plane; returns the number of the plane.
-#define DP_POOL_PLACE(NAME_OF, EXTENT)                                 \
-  DP_DEVICE dp_i64 NAME_OF(dp_i64 i, I *at) {                          \
-    const dp_i64 elements = (dp_i64)EXTENT(0) * EXTENT(1) * EXTENT(2); \
-    const dp_i64 plane = elements ? i / elements : 0;                  \
-    I left = (I)(i - plane * elements);                                \
-    DP_UNROLL                                                          \
-    for (int d = 2; d >= 0; d--) {                                     \
-      at[d] = EXTENT(d) ? left % EXTENT(d) : 0;                        \
-      left = EXTENT(d) ? left / EXTENT(d) : 0;                         \
-    }                                                                  \
-    return plane;                                                      \
+// Takes the place in memory of an element of x, or of y, apart: the place in its plane; returns the number of the
+// plane.
+#define DP_POOL_PLACE(NAME_OF, EXTENT)                                              \
+  DP_DEVICE dp_i64 NAME_OF(dp_i64 i, I *at) {                                       \
+    const dp_i64 elements = (dp_i64)EXTENT(0) * EXTENT(1) * EXTENT(2) * NEIGHBOURS; \
+    const dp_i64 group = elements ? i / elements : 0;                               \
+    I left = (I)((i - group * elements) / NEIGHBOURS);                              \
+    DP_UNROLL                                                                       \
+    for (int d = 2; d >= 0; d--) {                                                  \
+      at[d] = EXTENT(d) ? left % EXTENT(d) : 0;                                     \
+      left = EXTENT(d) ? left / EXTENT(d) : 0;                                      \
+    }                                                                               \
+    return group * NEIGHBOURS + i % NEIGHBOURS;                                     \
   }
 DP_POOL_PLACE(dp_pool_place_in_x, dp_pool_x)
 DP_POOL_PLACE(dp_pool_place_in_y, dp_pool_y)
+
+// Where a plane of x, or of y, begins; its elements are NEIGHBOURS apart.
+DP_DEVICE dp_i64 dp_pool_x_begin(dp_i64 plane) {
+  return plane / NEIGHBOURS * NEIGHBOURS * dp_pool_x_plane() + plane % NEIGHBOURS;
+}
+DP_DEVICE dp_i64 dp_pool_y_begin(dp_i64 plane) {
+  return plane / NEIGHBOURS * NEIGHBOURS * dp_pool_y_plane() + plane % NEIGHBOURS;
+}
 
 // The window along dim d of which element `at` is tap number t; -1: there is none. The later a tap, the earlier the
 // window.

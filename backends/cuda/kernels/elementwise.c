@@ -10,6 +10,7 @@
 //
 // A thread takes as many neighbouring elements as 16 bytes hold of the widest type, and reads and writes those of each
 // operand and result at once; where addresses are not aligned for that, and at the end, it takes them one by one.
+// Floats of 16 bits among them are computed with in pairs (backends/cuda/device/pairs.h).
 #include "backends/cuda/kernels/elementwise.h"
 
 #include <math.h>
@@ -46,6 +47,7 @@ struct dp_cuda_elementwise {
   int64_t extents[DP_MAX_RANK];
   int vector;  // elements that a thread takes at once; 1: no more than one
   bool moves;  // no member computes: elements keep their bits, whatever their type
+  bool pairs;  // a vector is gone through by two elements, since there are floats of 16 bits
   int n_ports;
   port ports[DP_CUDA_MAX_ELEMENTWISE];
 };
@@ -216,18 +218,46 @@ static bool is_half(const dp_cuda_type *type) {
   return type == dp_cuda_type_of(DP_FLOAT16) || type == dp_cuda_type_of(DP_BFLOAT16);
 }
 
-// in_vector: from the operand's vector, at place l.
-static void write_operand(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p, bool in_vector) {
-  const dp_cuda_type *type = type_in(e, r->values[e->ports[p].value].dtype);
-  fprintf(to, "    const %s v%d = %s%s(", type->computed, e->ports[p].value, is_half(type) ? type->stored : "",
-          is_half(type) ? "_get" : "");
-  if (in_vector) {
-    fprintf(to, "x%d.e[l]);\n", p);
-    return;
-  }
+// ELEMENT: the operand or result in memory at its offset. OF_VECTOR: of its vector, at place l. OF_PAIRS: the same,
+// where l counts pairs; a value is then two elements. REPEATED: such a pair, of one element in memory.
+typedef enum { ELEMENT, OF_VECTOR, OF_PAIRS, REPEATED } source;
+
+static void write_element(FILE *to, const dp_cuda_elementwise *e, int p, const dp_cuda_type *type) {
   fprintf(to, "((const %s *)a.at[%d])[", type->stored, p);
   write_offset(to, e, p);
-  fputs("]);\n", to);
+  fputc(']', to);
+}
+
+static void write_pair_operand(FILE *to, const dp_cuda_elementwise *e, int32_t value, int p, const dp_cuda_type *type,
+                               bool repeated) {
+  if (is_half(type) && !repeated) {
+    fprintf(to, "    const dp_u32 v%d = x%d.e[l];\n", value, p);
+  } else if (is_half(type)) {
+    fprintf(to, "    const dp_u32 v%d = DP_PAIR_OF(", value);
+    write_element(to, e, p, type);
+    fputs(");\n", to);
+  } else if (!repeated) {
+    fprintf(to, "    const %s v%d[2] = {x%d.e[2 * l], x%d.e[2 * l + 1]};\n", type->computed, value, p, p);
+  } else {
+    fprintf(to, "    const %s s%d = ", type->computed, value);
+    write_element(to, e, p, type);
+    fprintf(to, ", v%d[2] = {s%d, s%d};\n", value, value, value);
+  }
+}
+
+static void write_operand(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p, source from) {
+  const dp_cuda_type *type = type_in(e, r->values[e->ports[p].value].dtype);
+  if (from == OF_PAIRS || from == REPEATED) {
+    write_pair_operand(to, e, e->ports[p].value, p, type, from == REPEATED);
+    return;
+  }
+  fprintf(to, "    const %s v%d = %s%s(", type->computed, e->ports[p].value, is_half(type) ? type->stored : "",
+          is_half(type) ? "_get" : "");
+  if (from == OF_VECTOR)
+    fprintf(to, "x%d.e[l]", p);
+  else
+    write_element(to, e, p, type);
+  fputs(");\n", to);
 }
 
 // The offset of a member's operand 1, for reports: its own in memory, or the result's.
@@ -243,49 +273,107 @@ static void write_constant(FILE *to, const char *expression, const char *name, b
   if (strstr(expression, name)) fprintf(to, "      const bool %s = %d;\n", name, value);
 }
 
-static void write_member(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int m) {
-  const dp_kernel_member *member = &r->members[m];
+// What a member is written with.
+typedef struct {
+  const dp_kernel_member *member;
+  const dp_cuda_expression *x;
+  const dp_cuda_type *t, *to_type, *of[DP_MAX_OPERANDS];  // of operand 0, of the result, of each operand
+  const char *expression;
+  bool checked;
+  dp_dtype from, result;
+} writing;
+
+static writing writing_of(const dp_cuda_elementwise *e, const dp_kernel_region *r, int m) {
   dp_member_spec made;
   dp_member_spec_make(r, m, r->values, &made);
-  const dp_cuda_expression *x = dp_cuda_expression_of(&made.spec);
-  const dp_dtype from = made.inputs[0].dtype, result = made.outputs[0].dtype;
-  const dp_cuda_type *t = type_in(e, from), *to_type = type_in(e, result);
-  fprintf(to, "    %s v%d;\n    {\n", to_type->computed, member->outputs[0]);
-  fprintf(to, "      typedef %s T; typedef %s U; typedef %s R;\n", t->computed, t->wrapped, to_type->computed);
-  const bool floating = dp_type_is_float(from) && x->floating, checked = x->refused && !floating;
-  const char *expression = floating ? x->floating : x->integer;
-  write_constant(to, expression, "IS_FLOAT", dp_type_is_float(from));
-  write_constant(to, expression, "TO_FLOAT", dp_type_is_float(result));
-  write_constant(to, expression, "TO_HALF", is_half(to_type));
-  write_constant(to, expression, "FROM_UNSIGNED", from == DP_UINT64);
-  write_constant(to, expression, "TO_UNSIGNED", result == DP_UINT64);
-  write_constant(to, expression, "TO_BOOL", result == DP_BOOL);
-  for (int i = 0; i < member->n_inputs; i++)
-    fprintf(to, "      const %s %c = v%d;\n", type_in(e, made.inputs[i].dtype)->computed, "xyz"[i],
-            member -> inputs[i]);
-  for (int k = 0; k < 2 && x->parameters[k].name; k++) {
-    fprintf(to, "      const double p%d = ", k);
-    write_number(to, dp_cuda_parameter_of(&x->parameters[k], member->node));
-    fputs(";\n", to);
-  }
-  if (checked) {
-    fprintf(to, "      if (%s) dp_report(a.reporter, DP_FAULT_DIVISOR, ", x->refused);
-    write_place(to, e, member->inputs[1]);
-    fprintf(to, ", 0, 0);\n      v%d = %s ? (R)0 : (R)(%s);\n    }\n", member->outputs[0], x->refused, expression);
-  } else {
-    fprintf(to, "      v%d = (R)(%s);\n    }\n", member->outputs[0], expression);
-  }
-  // Small integers wrap in their own type, and floats are rounded to it, as if the result had been in memory.
-  if (is_half(to_type))
-    fprintf(to, "    v%d = %s_round(v%d);\n", member->outputs[0], to_type->stored, member->outputs[0]);
-  else if (strcmp(to_type->stored, to_type->computed))
-    fprintf(to, "    v%d = (%s)v%d;\n", member->outputs[0], to_type->stored, member->outputs[0]);
+  writing w = {.member = &r->members[m],
+               .x = dp_cuda_expression_of(&made.spec),
+               .from = made.inputs[0].dtype,
+               .result = made.outputs[0].dtype};
+  w.t = type_in(e, w.from), w.to_type = type_in(e, w.result);
+  for (int i = 0; i < w.member->n_inputs; i++) w.of[i] = type_in(e, made.inputs[i].dtype);
+  const bool floating = dp_type_is_float(w.from) && w.x->floating;
+  w.checked = w.x->refused && !floating;
+  w.expression = floating ? w.x->floating : w.x->integer;
+  if (floating && w.x->half && is_half(w.t) && is_half(w.to_type)) w.expression = w.x->half;
+  return w;
 }
 
-static void write_result(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p, bool in_vector) {
+// The types and constants that expressions use.
+static void write_names(FILE *to, const writing *w) {
+  fprintf(to, "      typedef %s T; typedef %s U; typedef %s R;\n", w->t->computed, w->t->wrapped, w->to_type->computed);
+  write_constant(to, w->expression, "IS_FLOAT", dp_type_is_float(w->from));
+  write_constant(to, w->expression, "TO_FLOAT", dp_type_is_float(w->result));
+  write_constant(to, w->expression, "TO_HALF", is_half(w->to_type));
+  write_constant(to, w->expression, "FROM_UNSIGNED", w->from == DP_UINT64);
+  write_constant(to, w->expression, "TO_UNSIGNED", w->result == DP_UINT64);
+  write_constant(to, w->expression, "TO_BOOL", w->result == DP_BOOL);
+  for (int k = 0; k < 2 && w->x->parameters[k].name; k++) {
+    fprintf(to, "      const double p%d = ", k);
+    write_number(to, dp_cuda_parameter_of(&w->x->parameters[k], w->member->node));
+    fputs(";\n", to);
+  }
+}
+
+static void write_member(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int m) {
+  const writing w = writing_of(e, r, m);
+  const int32_t value = w.member->outputs[0];
+  fprintf(to, "    %s v%d;\n    {\n", w.to_type->computed, value);
+  write_names(to, &w);
+  for (int i = 0; i < w.member->n_inputs; i++)
+    fprintf(to, "      const %s %c = v%d;\n", w.of[i]->computed, "xyz"[i], w.member->inputs[i]);
+  if (w.checked) {
+    fprintf(to, "      if (%s) dp_report(a.reporter, DP_FAULT_DIVISOR, ", w.x->refused);
+    write_place(to, e, w.member->inputs[1]);
+    fprintf(to, ", 0, 0);\n      v%d = %s ? (R)0 : (R)(%s);\n    }\n", value, w.x->refused, w.expression);
+  } else {
+    fprintf(to, "      v%d = (R)(%s);\n    }\n", value, w.expression);
+  }
+  // Small integers wrap in their own type, and floats are rounded to it, as if the result had been in memory.
+  if (is_half(w.to_type))
+    fprintf(to, "    v%d = %s_round(v%d);\n", value, w.to_type->stored, value);
+  else if (strcmp(w.to_type->stored, w.to_type->computed))
+    fprintf(to, "    v%d = (%s)v%d;\n", value, w.to_type->stored, value);
+}
+
+// Of two elements: by one instruction, or one after the other.
+static void write_pair_member(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int m) {
+  const writing w = writing_of(e, r, m);
+  const int32_t value = w.member->outputs[0];
+  if (w.x->pair && is_half(w.t) && w.from == w.result) {
+    fprintf(to, "    const dp_u32 v%d = %s_pair_%s(v%d, v%d);\n", value, w.t->stored, w.x->pair, w.member->inputs[0],
+            w.member->inputs[1]);
+    return;
+  }
+  fprintf(to, is_half(w.to_type) ? "    dp_u32 v%d;\n    {\n" : "    %2$s v%1$d[2];\n    {\n", value,
+          w.to_type->computed);
+  write_names(to, &w);
+  fputs("      R r[2];\n      DP_UNROLL\n      for (int h = 0; h < 2; h++) {\n", to);
+  for (int i = 0; i < w.member->n_inputs; i++)
+    if (is_half(w.of[i]))
+      fprintf(to, "        const float %c = %s_of_pair(v%d, h);\n", "xyz"[i], w.of[i]->stored, w.member->inputs[i]);
+    else
+      fprintf(to, "        const %s %c = v%d[h];\n", w.of[i]->computed, "xyz"[i], w.member->inputs[i]);
+  fprintf(to, "        r[h] = (R)(%s);\n      }\n", w.expression);
+  if (is_half(w.to_type))
+    fprintf(to, "      v%d = %s_pair(r[0], r[1]);\n    }\n", value, w.to_type->stored);
+  else
+    fprintf(to, "      v%d[0] = (%s)r[0];\n      v%d[1] = (%s)r[1];\n    }\n", value, w.to_type->stored, value,
+            w.to_type->stored);
+}
+
+static void write_result(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int p, source as) {
   const int32_t value = e->ports[p].value;
   const dp_cuda_type *type = type_in(e, r->values[value].dtype);
-  if (in_vector) {
+  if (as == OF_PAIRS && is_half(type)) {
+    fprintf(to, "    y%d.e[l] = v%d;\n", p, value);
+    return;
+  }
+  if (as == OF_PAIRS) {
+    for (int h = 0; h < 2; h++) fprintf(to, "    y%d.e[2 * l + %d] = (%s)v%d[%d];\n", p, h, type->stored, value, h);
+    return;
+  }
+  if (as == OF_VECTOR) {
     fprintf(to, "    y%d.e[l] = ", p);
   } else {
     fprintf(to, "    ((%s *)a.at[%d])[", type->stored, p);
@@ -299,10 +387,10 @@ static void write_one_by_one(FILE *to, const dp_cuda_elementwise *e, const dp_ke
   fprintf(to, "  for (dp_i64 i = a.vectors * %d + dp_index(); i < a.count; i += dp_stride()) {\n", e->vector);
   write_offsets(to, e);
   for (int p = 0; p < e->n_ports; p++)
-    if (!is_made(r, first, end, e->ports[p].value)) write_operand(to, e, r, p, false);
+    if (!is_made(r, first, end, e->ports[p].value)) write_operand(to, e, r, p, ELEMENT);
   for (int m = first; m < end; m++) write_member(to, e, r, m);
   for (int p = 0; p < e->n_ports; p++)
-    if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p, false);
+    if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p, ELEMENT);
   fputs("  }\n", to);
 }
 
@@ -323,15 +411,20 @@ static void write_vectors(FILE *to, const dp_cuda_elementwise *e, const dp_kerne
       write_offset(to, e, p);
       fputs(");\n", to);
     } else {
-      write_operand(to, e, r, p, false);
+      write_operand(to, e, r, p, e->pairs ? REPEATED : ELEMENT);
     }
   }
-  fprintf(to, "    DP_UNROLL\n    for (int l = 0; l < %d; l++) {\n", e->vector);
+  const source as = e->pairs ? OF_PAIRS : OF_VECTOR;
+  fprintf(to, "    DP_UNROLL\n    for (int l = 0; l < %d; l++) {\n", e->pairs ? e->vector / 2 : e->vector);
   for (int p = 0; p < e->n_ports; p++)
-    if (!is_made(r, first, end, e->ports[p].value) && varies(e, p)) write_operand(to, e, r, p, true);
-  for (int m = first; m < end; m++) write_member(to, e, r, m);
+    if (!is_made(r, first, end, e->ports[p].value) && varies(e, p)) write_operand(to, e, r, p, as);
+  for (int m = first; m < end; m++)
+    if (e->pairs)
+      write_pair_member(to, e, r, m);
+    else
+      write_member(to, e, r, m);
   for (int p = 0; p < e->n_ports; p++)
-    if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p, true);
+    if (is_made(r, first, end, e->ports[p].value)) write_result(to, e, r, p, as);
   fputs("    }\n", to);
   for (int p = 0; p < e->n_ports; p++)
     if (is_made(r, first, end, e->ports[p].value)) {
@@ -350,8 +443,11 @@ static void write_function(FILE *to, const dp_cuda_elementwise *e, const dp_kern
   fputs("} LOCAL(arguments);\n\n", to);
   for (int p = 0; p < e->n_ports && e->vector > 1; p++) {
     const dp_dtype dtype = r->values[e->ports[p].value].dtype;
+    const dp_cuda_type *type = type_in(e, dtype);
+    const bool pairs = e->pairs && is_half(type);
     fprintf(to, "typedef struct DP_ALIGNED(%d) {\n  %s e[%d];\n} LOCAL(vector%d);\n",
-            e->vector * (int)dp_type_bytes(dtype), type_in(e, dtype)->stored, e->vector, p);
+            e->vector * (int)dp_type_bytes(dtype), pairs ? "dp_u32" : type->stored, pairs ? e->vector / 2 : e->vector,
+            p);
   }
   fputs("DP_KERNEL(LOCAL(arguments)) {\n", to);
   if (e->vector > 1) write_vectors(to, e, r, first, end);
@@ -393,6 +489,15 @@ static bool only_moves(const dp_kernel_region *r, int first, int end) {
   return true;
 }
 
+static bool has_halves(const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
+  for (int m = first; m < end; m++) {
+    if (is_half(type_in(e, r->values[r->members[m].outputs[0]].dtype))) return true;
+    for (int i = 0; i < r->members[m].n_inputs; i++)
+      if (is_half(type_in(e, r->values[r->members[m].inputs[i]].dtype))) return true;
+  }
+  return false;
+}
+
 dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, int end, const bool *kept,
                                    dp_cuda_elementwise **made) {
   dp_cuda_elementwise *e = calloc(1, sizeof *e);
@@ -404,6 +509,7 @@ dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, in
   if (!status) {
     set_dims(e, region, frame, order_of(region, first, end));
     e->vector = vector_of(e, region, first, end);
+    e->pairs = e->vector > 1 && has_halves(e, region, first, end);
     status = add_function(e, region, first, end);
   }
   if (status)

@@ -9,6 +9,8 @@
 #define FLOAT(EXPRESSION) .floating = EXPRESSION
 #define INTEGER(EXPRESSION) .integer = EXPRESSION
 #define BOTH(EXPRESSION) .floating = EXPRESSION, .integer = EXPRESSION
+#define HALF(EXPRESSION) .half = EXPRESSION
+#define PAIR(NAME) .pair = NAME
 #define ZERO .refused = "y == 0"
 #define PARAMETER(...) .parameters = {__VA_ARGS__}
 // The one division that overflows is told apart, where T is signed.
@@ -19,16 +21,18 @@
 // float of 16 bits), TO_UNSIGNED (uint64) and TO_BOOL of the result.
 #define CAST                                                                                       \
   "TO_BOOL ? (R)(x != 0)"                                                                          \
-  " : TO_HALF && IS_FLOAT ? (R)dp_round_to_odd((double)x)"                                         \
+  " : TO_HALF && IS_FLOAT ? sizeof(T) == 4 ? (R)x : (R)dp_round_to_odd((double)x)"                 \
   " : TO_HALF ? FROM_UNSIGNED ? (R)dp_unsigned_to_odd((dp_u64)x) : (R)dp_signed_to_odd((dp_i64)x)" \
   " : TO_FLOAT || !IS_FLOAT ? (R)x"                                                                \
   " : TO_UNSIGNED ? (R)dp_unsigned_of((double)x) : (R)dp_signed_of((double)x)"
+
+#define TANH_GELU "p0 ? x * (T)0.5 * (1 + F1(tanh, (T)0.79788456080286536 * (x + (T)0.044715 * x * x * x)))"
 
 const dp_cuda_expression dp_cuda_expressions[] = {
     {"Abs", "", BOTH("x > 0 ? (U)x : (U)0 - (U)x")},
     {"Acos", "", FLOAT("F1(acos, x)")},
     {"Acosh", "", FLOAT("F1(acosh, x)")},
-    {"Add", "", BOTH("(U)x + (U)y")},
+    {"Add", "", BOTH("(U)x + (U)y"), PAIR("add")},
     {"And", "", INTEGER("x && y")},
     {"Asin", "", FLOAT("F1(asin, x)")},
     {"Asinh", "", FLOAT("F1(asinh, x)")},
@@ -52,14 +56,12 @@ const dp_cuda_expression dp_cuda_expressions[] = {
     {"Div", "", FLOAT("x / y"), INTEGER(MINUS_ONE " ? (T)((U)0 - (U)x) : x / y"), ZERO},
     {"Elu", "", FLOAT("x < 0 ? (T)p0 * F1(expm1, x) : x"), PARAMETER({"alpha"})},
     {"Equal", "", BOTH("x == y")},
-    {"Erf", "", FLOAT("F1(erf, x)")},
-    {"Exp", "", FLOAT("F1(exp, x)")},
+    {"Erf", "", FLOAT("F1(erf, x)"), HALF("dp_half_erf(x)")},
+    {"Exp", "", FLOAT("F1(exp, x)"), HALF("dp_half_exp(x)")},
     {"Expand", "", BOTH("x"), .moves = true},
     {"Floor", "", FLOAT("F1(floor, x)")},
-    {"Gelu", "",
-     FLOAT("p0 ? x * (T)0.5 * (1 + F1(tanh, (T)0.79788456080286536 * (x + (T)0.044715 * x * x * x)))"
-           " : x * (T)0.5 * F1(erfc, -x * (T)0.70710678118654752)"),
-     PARAMETER({"approximate", .equals = "tanh"})},
+    {"Gelu", "", FLOAT(TANH_GELU " : x * (T)0.5 * F1(erfc, -x * (T)0.70710678118654752)"),
+     HALF(TANH_GELU " : dp_half_gelu(x)"), PARAMETER({"approximate", .equals = "tanh"})},
     {"Greater", "", BOTH("x > y")},
     {"GreaterOrEqual", "", BOTH("x >= y")},
     {"HardSigmoid", "", FLOAT("(T)p0 * x + (T)p1 <= 0 ? 0 : (T)p0 * x + (T)p1 >= 1 ? 1 : (T)p0 * x + (T)p1"),
@@ -78,7 +80,7 @@ const dp_cuda_expression dp_cuda_expressions[] = {
     {"Mod", "", FLOAT("F2(fmod, x, y)"),
      INTEGER("p0 || " REMAINDER " == 0 || (" REMAINDER " < 0) == (y < 0) ? " REMAINDER " : " REMAINDER " + y"), ZERO,
      PARAMETER({"fmod"})},
-    {"Mul", "", BOTH("(U)x * (U)y")},
+    {"Mul", "", BOTH("(U)x * (U)y"), PAIR("mul")},
     {"Neg", "", BOTH("(U)0 - (U)x")},
     {"Not", "", INTEGER("!x")},
     {"Or", "", INTEGER("x || y")},
@@ -97,7 +99,7 @@ const dp_cuda_expression dp_cuda_expressions[] = {
     {"Softplus", "", FLOAT("F2(fmax, x, 0) + F1(log1p, F1(exp, -F1(fabs, x)))")},
     {"Softsign", "", FLOAT("x / (1 + F1(fabs, x))")},
     {"Sqrt", "", FLOAT("F1(sqrt, x)")},
-    {"Sub", "", BOTH("(U)x - (U)y")},
+    {"Sub", "", BOTH("(U)x - (U)y"), PAIR("sub")},
     {"Swish", "", FLOAT("x / (1 + F1(exp, -(T)p0 * x))"), PARAMETER({"alpha"})},
     {"Tan", "", FLOAT("F1(tan, x)")},
     {"Tanh", "", FLOAT("F1(tanh, x)")},

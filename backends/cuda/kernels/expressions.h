@@ -21,6 +21,8 @@ typedef struct {
 typedef struct {
   const char *op, *domain;
   const char *floating, *integer;  // for operands 0 that are floats, that are integers or bool
+  const char *half;                // for floats of 16 bits, if not as other floats (backends/cuda/device/halves.h)
+  const char *pair;                // what computes two results of 16 bits at once (backends/cuda/device/pairs.h)
   bool moves;                      // only chooses among its operands: it takes all types
   const char *refused;             // integers for which this holds of y are reported, and give 0
   dp_cuda_parameter parameters[2];

@@ -35,6 +35,7 @@ static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, 
   else
     dp_member_spec_make(spec->region, l->first, spec->region->values, made);
   made->spec.tf32 = spec->tf32;
+  made->spec.winograd = spec->winograd;
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/pool.h"
+#include "ir/kernel/extents.h"
 
 static const dp_cuda_pool pool = {"average_pool", dp_cuda_source_average_pool, .x = 0, .dy = -1};
 
@@ -19,6 +20,8 @@ const dp_kernel dp_kernel_cuda_AveragePool = {
     .op = "AveragePool",
     .domain = "",
     .types = DP_WINDOWS_TYPES,
+    .channels_last = true,
+    .match = dp_one_layout,
     .shares_state = true,
     .prepare = prepare,
     .release = free,

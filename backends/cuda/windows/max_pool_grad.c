@@ -3,9 +3,14 @@
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/windows/pool.h"
+#include "ir/kernel/extents.h"
 
-static const dp_cuda_pool pool = {"max_pool_grad", dp_cuda_source_max_pool_grad,
-                                  .tiles = dp_cuda_source_max_pool_grad_tiles, .x = 0, .dy = 1};
+static const dp_cuda_pool pool = {"max_pool_grad",
+                                  dp_cuda_source_max_pool_grad,
+                                  .tiles = dp_cuda_source_max_pool_grad_tiles,
+                                  .rows = dp_cuda_source_max_pool_grad_rows,
+                                  .x = 0,
+                                  .dy = 1};
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_cuda_pool_prepare(spec, &pool, state); }
 
@@ -20,6 +25,8 @@ const dp_kernel dp_kernel_cuda_dp_MaxPoolGrad = {
     .op = "MaxPoolGrad",
     .domain = "dp",
     .types = DP_WINDOWS_TYPES,
+    .channels_last = true,
+    .match = dp_one_layout,
     .shares_state = true,
     .prepare = prepare,
     .release = free,

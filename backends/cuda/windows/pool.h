@@ -9,7 +9,8 @@
 typedef struct {
   const char *name, *source;  // of the function
   const char *tiles;          // of the one that computes tiles, where they can be; NULL: there is none
-  int x, dy;                  // operands; -1: the operator has none. Without x, the result has its extents.
+  const char *rows;  // of the one that computes vectors of channels in NHWC, where it can be; NULL: there is none
+  int x, dy;         // operands; -1: the operator has none. Without x, the result has its extents.
 } dp_cuda_pool;
 
 dp_status dp_cuda_pool_prepare(const dp_kernel_spec *spec, const dp_cuda_pool *pool, void **state) DP_MUST_USE;

@@ -4,12 +4,19 @@
 #include <stdlib.h>
 
 #include "backends/cuda/device/pool.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/windows/pool.h"
 #include "backends/cuda/windows/pool_tiles.h"
+#include "ir/kernel/extents.h"
 
 typedef struct {
   const dp_cuda_function *function;
   int64_t blocks;
+} launch;
+
+typedef struct {
+  launch vectors, elements;     // vectors: for addresses of whole vectors; otherwise, and where there is none, elements
+  uint64_t vector_bytes;        // 0: there is none
   dp_pool_arguments arguments;  // but for the addresses
 } step;
 
@@ -34,34 +41,57 @@ static bool is_small(const dp_window *w) {
 }
 
 // The constants of pool.h.
-static void write_window(const dp_window *w, char *text, size_t room) {
+static void write_window(const dp_window *w, int64_t neighbours, char *text, size_t room) {
   const struct {
     const char *name;
     const int64_t *of;
   } lists[] = {{"EXTENTS", w->x},         {"WINDOWS", w->y}, {"KERNEL", w->kernel},  {"STRIDE", w->stride},
                {"DILATION", w->dilation}, {"PAD", w->pad},   {"PAD_END", w->pad_end}};
-  size_t n = (size_t)snprintf(text, room, "#define I %s\n", is_small(w) ? "int" : "dp_i64");
+  size_t n = (size_t)snprintf(text, room, "#define I %s\n#define NEIGHBOURS %lld\n", is_small(w) ? "int" : "dp_i64",
+                              (long long)neighbours);
   for (size_t i = 0; i < DP_COUNT(lists) && n < room; i++)
     n += (size_t)snprintf(text + n, room - n, "#define %s %lld, %lld, %lld\n", lists[i].name, (long long)lists[i].of[0],
                           (long long)lists[i].of[1], (long long)lists[i].of[2]);
 }
 
-// Adds the function, and sets how it is launched.
-static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_pool *pool, const dp_window *w, step *s) {
-  const dp_dtype dtype = spec->inputs[0].dtype;
+static dp_status add_function(const dp_kernel_spec *spec, const dp_cuda_pool *pool, const char *constants,
+                              const char *source, int64_t blocks, launch *made) {
+  made->blocks = blocks;
+  return dp_cuda_window_function(pool->name, spec->inputs[0].dtype, constants, source, &made->function);
+}
+
+// The function of plain tensors, and of elements in NHWC.
+static dp_status add_elements(const dp_kernel_spec *spec, const dp_cuda_pool *pool, const dp_window *w, step *s) {
   const dp_pool_arguments *a = &s->arguments;
-  char window[1024], all[1536], tile[512] = "";
-  const char *source = pool->source;
+  const bool nhwc = spec->inputs[0].layout == DP_LAYOUT_NHWC;
+  char window[1024], all[1600], tile[512];
   dp_pool_tiles tiles;
-  write_window(w, window, sizeof window);
-  s->blocks = dp_cuda_blocks(a->count);
-  if (pool->tiles && a->count && w->y_plane && is_small(w) && dp_cuda_pool_tiles(w, a->planes, &tiles)) {
-    dp_cuda_pool_tiles_write(w, &tiles, tile, sizeof tile);
-    source = pool->tiles;
-    s->blocks = tiles.blocks;
-  }
+  write_window(w, nhwc ? dp_max_i64(1, a->channels) : 1, window, sizeof window);
+  if (!pool->tiles || nhwc || !a->count || !w->y_plane || !is_small(w) || !dp_cuda_pool_tiles(w, a->planes, &tiles))
+    return add_function(spec, pool, window, pool->source, dp_cuda_blocks(a->count), &s->elements);
+  dp_cuda_pool_tiles_write(w, &tiles, tile, sizeof tile);
   snprintf(all, sizeof all, "%s%s", window, tile);
-  return dp_cuda_window_function(pool->name, dtype, all, source, &s->function);
+  return add_function(spec, pool, all, pool->tiles, tiles.blocks, &s->elements);
+}
+
+// The function of vectors of channels in NHWC, where there is one. Gradients take tiles, all else an element of the
+// result for each thread.
+static dp_status add_vectors(const dp_kernel_spec *spec, const dp_cuda_pool *pool, const dp_window *w, step *s) {
+  const dp_pool_arguments *a = &s->arguments;
+  const int64_t bytes = (int64_t)dp_type_bytes(spec->inputs[0].dtype);
+  int64_t vector = DP_VECTOR_BYTES / bytes;
+  while (a->channels % vector) vector /= 2;
+  const bool has_vectors = pool->rows && spec->inputs[0].layout == DP_LAYOUT_NHWC && vector > 1 && a->count &&
+                           w->y_plane && is_small(w) && dp_cuda_pool_is_flat(w) && !dp_has_out(spec, 1);
+  dp_pool_tiles tiles;
+  if (!has_vectors || !dp_cuda_pool_tiles_nhwc(w, a->planes / a->channels, a->channels / vector, &tiles)) return DP_OK;
+  char window[1024], all[1600], tile[512];
+  write_window(w, a->channels, window, sizeof window);
+  dp_cuda_pool_tiles_write(w, &tiles, tile, sizeof tile);
+  snprintf(all, sizeof all, "%s%s#define VECTOR %lld\n", window, tile, (long long)vector);
+  const int64_t blocks = pool->dy < 0 ? dp_cuda_blocks(a->count / vector) : tiles.blocks;
+  s->vector_bytes = (uint64_t)(vector * bytes);
+  return add_function(spec, pool, all, pool->rows, blocks, &s->vectors);
 }
 
 dp_status dp_cuda_pool_prepare(const dp_kernel_spec *spec, const dp_cuda_pool *pool, void **state) {
@@ -75,7 +105,8 @@ dp_status dp_cuda_pool_prepare(const dp_kernel_spec *spec, const dp_cuda_pool *p
                              .whole_channels = x->whole[1],
                              .dims = {dim_of(x, 0), dim_of(x, 1)},
                              .by_columns = dp_node_int(spec->node, "storage_order", 0) != 0}};
-  DP_TRY(add_function(spec, pool, &window, &made));
+  DP_TRY(add_elements(spec, pool, &window, &made));
+  DP_TRY(add_vectors(spec, pool, &window, &made));
   step *s = malloc(sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of pooling");
   *s = made;
@@ -92,5 +123,7 @@ dp_status dp_cuda_pool_enqueue(const dp_cuda_pool *pool, const dp_kernel_spec *s
   arguments.dy = pool->dy < 0 ? NULL : in[pool->dy];
   arguments.result = out[0];
   arguments.indices = spec->n_outputs > 1 && spec->outputs[1].present ? out[1] : NULL;
-  return dp_cuda_launch(queue, s->function, s->blocks, DP_CUDA_THREADS, &arguments, sizeof arguments);
+  const uintptr_t all = (uintptr_t)arguments.x | (uintptr_t)arguments.dy | (uintptr_t)arguments.result;
+  const launch *l = s->vector_bytes && all % s->vector_bytes == 0 ? &s->vectors : &s->elements;
+  return dp_cuda_launch(queue, l->function, l->blocks, DP_CUDA_THREADS, &arguments, sizeof arguments);
 }

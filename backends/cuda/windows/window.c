@@ -31,7 +31,7 @@ dp_status dp_cuda_window_function(const char *name, dp_dtype dtype, const char *
                                   const dp_cuda_function **function) {
   static const char floats[] = "#define LEAST (-(W)1 / (W)0)\n#define IS_NAN(X) ((X) != (X))\n";
   static const char integers[] = "#define LEAST 0\n#define IS_NAN(X) 0\n";
-  char whole[64], all[2048];
+  char whole[64], all[2560];
   snprintf(whole, sizeof whole, "%s_%s", name, dp_type_name(dtype));
   snprintf(all, sizeof all, "%s%s%s", dp_cuda_type_of(dtype)->defines, dp_type_is_float(dtype) ? floats : integers,
            defines);

@@ -36,12 +36,17 @@ static void NAME(blend)(const convolution *c, T sum, T *to) {
   *to = (T)c->alpha * sum + (c->beta != 0 ? (T)c->beta * *to : 0);
 }
 
-// All taps of one pair of channels; the order of an engine that is not deterministic depends on the run.
+// Which of `count` is number i for an engine: the order of one that is not deterministic depends on the run.
+static int64_t NAME(turn)(const convolution *c, int64_t i, int64_t count) {
+  return c->engine == 25 ? (i + runs) % count : c->engine == STANDIN_CUDNN_WINOGRAD ? count - 1 - i : i;
+}
+
+// All taps of one pair of channels.
 static void NAME(visit_taps)(const convolution *c, int64_t n, int64_t channel, int64_t m, T *sums) {
   const tensor *w = &c->w;
   const int64_t taps = w->extents[2] * w->extents[3] * w->extents[4];
   for (int64_t i = 0; i < taps; i++) {
-    const int64_t tap = c->engine == 25 ? (i + runs) % taps : i;
+    const int64_t tap = NAME(turn)(c, i, taps);
     const int64_t t[3] = {tap / w->extents[4] / w->extents[3], tap / w->extents[4] % w->extents[3],
                           tap % w->extents[4]};
     const T weight = NAME(row)(w, m, channel % w->extents[1], t[0], t[1])[t[2] * w->strides[4]];
@@ -87,7 +92,7 @@ static void NAME(grad_weight)(convolution *c) {
         const int64_t t[3] = {tap / w[4] / w[3], tap / w[4] % w[3], tap % w[4]};
         T sum = 0;
         for (int64_t i = 0; i < c->x.extents[0]; i++) {
-          const int64_t n = c->engine == 25 ? (i + runs) % c->x.extents[0] : i;
+          const int64_t n = NAME(turn)(c, i, c->x.extents[0]);
           sum += NAME(visit)(c, n, m / y_group * w[1] + channel, m, t, 0, c->own);
         }
         NAME(blend)(c, sum, NAME(row)(&c->w, m, channel, t[0], t[1]) + t[2] * c->w.strides[4]);

@@ -1,6 +1,6 @@
 // The stand-in's engines. Those that a backend should not take are named first, are the fastest, and what they compute
-// is not what is wanted: rounded as tensor cores round, or summed in another order in every run. Of the others, the one
-// that is named first is not the fastest.
+// is not what is wanted: rounded as tensor cores round, or summed in another order, in every run or in all. Of the
+// others, the one that is named first is not the fastest.
 #include "tests/cuda/standin/cudnn_private.h"
 
 enum { STRICT_NAN_PROPAGATION = 9 };  // a note that says nothing of exactness
@@ -9,11 +9,12 @@ static const engine engines[] = {
     {STANDIN_CUDNN_TENSOR_CORES, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, true, 0.1},
     {25, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, false, 0.1},
     {4, CUDNN_NUMERICAL_NOTE_FFT, true, 0.1},
-    {5, CUDNN_NUMERICAL_NOTE_WINOGRAD, true, 0.1},
+    {STANDIN_CUDNN_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD, true, 0.1},
     {31, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, false, 0.1},
     {STANDIN_CUDNN_CONVERTS, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true, 0.1},
     {38, -1, true, 1.5},  // works on copies in the workspace; takes no groups
     {70, -1, false, 1},   // takes no dilated windows
+    {56, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13, false, 0.05},
     {0, STRICT_NAN_PROPAGATION, false, 2},
 };
 enum { N_ENGINES = sizeof engines / sizeof *engines };

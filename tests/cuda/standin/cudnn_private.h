@@ -53,8 +53,8 @@ cudnnStatus_t standin_cudnn_read(const descriptor *operation, convolution *c);
 // How many bytes a tensor's elements take.
 int64_t standin_cudnn_bytes(const tensor *t);
 
-// Engines that round operands before they compute.
-enum { STANDIN_CUDNN_CONVERTS = 32, STANDIN_CUDNN_TENSOR_CORES = 67 };
+// Engines that round operands before they compute, and the one that sums in the reverse order.
+enum { STANDIN_CUDNN_CONVERTS = 32, STANDIN_CUDNN_TENSOR_CORES = 67, STANDIN_CUDNN_WINOGRAD = 5 };
 // An engine: what it says of itself.
 typedef struct {
   int number, note;  // note: -1: none

@@ -129,7 +129,11 @@ TEST(Form, OptionsHold) {
   hand.plan->winograd = true;
   hand.plan->options->fast_math = Text(hand, "winograd");
   EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
-  hand.plan->winograd = false;
+  hand.plan->tf32 = true;
+  EXPECT_NE(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)).find("fast-math"), std::string::npos);
+  hand.plan->options->fast_math = Text(hand, "tf32,winograd");
+  EXPECT_EQ(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)), "");
+  hand.plan->tf32 = hand.plan->winograd = false;
   EXPECT_NE(dp_test::Message(dp_plan_form_check(hand.plan, nullptr)).find("fast-math"), std::string::npos);
   hand.plan->options->fast_math = Text(hand, "");
   hand.plan->precision = DP_FLOAT64;
