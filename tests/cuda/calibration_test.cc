@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <regex>
 
@@ -78,6 +79,7 @@ TEST_F(Calibration, TheFastestThatIsExactIsMeasuredRecordedAndRun) {
     EXPECT_EQ(chosen.find(", tile 2, ") != std::string::npos, product) << chosen;
     EXPECT_LT(json_number_value(json_object_get(choice, "ns")), json_number_value(json_object_get(choice, "first_ns")));
   }
+  EXPECT_EQ(Read(file).find("engine 77"), std::string::npos) << "the heuristics name it too late";
   EXPECT_EQ(products, 3);      // logits, and its gradients
   EXPECT_EQ(convolutions, 8);  // three, and all gradients but that of the image
   const std::string plan = Compile("--calibration=" + file, "chosen.bin");
@@ -98,6 +100,43 @@ TEST_F(Calibration, TheFastestThatIsExactIsMeasuredRecordedAndRun) {
   for (size_t s = 0; s < losses.size(); s++) EXPECT_NEAR(losses[s], others[s], 1e-5 * others[s]);
   EXPECT_GT(with, 0);
   EXPECT_LT(with, 0.98 * without) << "what was chosen is not what ran";
+}
+
+// A gradient of weights that may be computed by columns too: both ways are measured, and a plan takes the one that its
+// calibration names.
+TEST_F(Calibration, WaysToAGradientAreMeasured) {
+  const std::string model = Write("wide.dpt",
+                                  "model wide {\n  opset 18\n  loss \"softmax_cross_entropy(logits,label)\"\n"
+                                  "  optimizer \"sgd(lr=0.1)\"\n  input image: float32[N,8,16,16]\n"
+                                  "  parameter w: float32[64,8,3,3] = kaiming_uniform()\n"
+                                  "  parameter fc: float32[10,64] = kaiming_uniform()\n"
+                                  "  c = Conv(image, w) {pads=[1,1,1,1]}\n  p = GlobalAveragePool(c)\n"
+                                  "  flat = Flatten(p)\n  logits = Gemm(flat, fc) {transB=1}\n  output logits\n}\n");
+  const auto compile = [&](const std::string &options) {
+    Must("dpc compile " + model + " --target=cuda --batch=16 " + options + " -o " + File("wide.bin"));
+    return File("wide.bin");
+  };
+  Must("dpc calibrate " + compile("") + " --device=cuda -o " + File("gpu.json"));
+  EXPECT_NE(Must("dprun " + File("wide.bin") + " --explain --device=cuda").out.find("columns of 16 samples"),
+            std::string::npos);
+  const Json root = Parse(Read(File("gpu.json")));
+  json_t *found = nullptr, *choice;
+  size_t i;
+  json_array_foreach(json_object_get(root.get(), "choices"), i, choice) {
+    if (strstr(json_string_value(json_object_get(choice, "call")), "way to the gradient of weight float32 x 16,8,"))
+      found = choice;
+  }
+  ASSERT_TRUE(found) << Read(File("gpu.json"));
+  EXPECT_LE(json_number_value(json_object_get(found, "ns")), json_number_value(json_object_get(found, "first_ns")));
+  for (const std::string way : {"columns", "cuDNN"}) {
+    json_object_set_new(found, "choice", json_string(way.c_str()));
+    const std::string plan = compile("--calibration=" + Write("way.json", Dump(root.get())));
+    const std::string explained = Must("dprun " + plan + " --explain --device=cuda").out;
+    EXPECT_EQ(explained.find("columns of 16 samples") != std::string::npos, way == "columns") << explained;
+  }
+  json_object_set_new(found, "choice", json_string("another"));
+  const std::string plan = compile("--calibration=" + Write("way.json", Dump(root.get())));
+  Refused("dprun " + plan + " --explain --device=cuda", 78, {"'another'", "way to the gradient", "dpc calibrate PLAN"});
 }
 
 TEST_F(Calibration, AnotherMachineIsRefusedWithTheCommandToRun) {
