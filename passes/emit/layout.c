@@ -30,6 +30,11 @@ static bool is_image(const dp_value *v) {
          v->type.shape.rank == 4 && (v->type.dtype == DP_BFLOAT16 || v->type.dtype == DP_FLOAT16);
 }
 
+// Planes of one element lie alike in both layouts.
+static bool has_planes(const dp_value *v) {
+  return !dp_dim_is(v->type.shape.dims[2], 1) || !dp_dim_is(v->type.shape.dims[3], 1);
+}
+
 static bool is_one_of(const dp_node *node, const char *const *names) {
   while (*names && strcmp(node->op->name, *names)) names++;
   return *names != NULL;
@@ -66,15 +71,22 @@ static void find_users(work *w) {
       if (graph->nodes[i]->inputs[k]) w->users[w->first[graph->nodes[i]->inputs[k]->id + 1]++] = i;
 }
 
+static void set_free(work *w, const dp_node *node, bool free) {
+  for (int k = 0; k < ends_of(node); k++)
+    if (end_of(node, k)) w->free[end_of(node, k)->id] = free && is_image(end_of(node, k));
+}
+
+// What has planes of one element stays plain unless a convolution takes it, so that it is reshaped where it is.
 static void find_free(work *w) {
   const dp_graph *graph = w->graph;
   w->free = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *w->free);
-  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(graph->values[v]);
+  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(graph->values[v]) && has_planes(graph->values[v]);
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (is_convolution(graph->nodes[i])) set_free(w, graph->nodes[i], true);
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (is_between_stages(graph->nodes[i])) set_free(w, graph->nodes[i], false);
   for (int i = 0; i < graph->n_outputs; i++) w->free[graph->outputs[i].value->id] = false;
   for (int i = 0; i < graph->n_updates; i++) w->free[graph->updates[i].value->id] = false;
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; is_between_stages(graph->nodes[i]) && k < ends_of(graph->nodes[i]); k++)
-      if (end_of(graph->nodes[i], k)) w->free[end_of(graph->nodes[i], k)->id] = false;
 }
 
 // ---- what is to be looked at ----------------------------------------------------------------------------------------
