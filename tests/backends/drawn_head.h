@@ -108,8 +108,8 @@ struct DrawnHead : RegionBuilder {
   }
 };
 
-// What a sum over so many rows or classes loses. In 16 bits scores are rounded, on either side of a half, and so is each
-// chunk's sum. Where two scores are all but equal, another class may be the largest: of one row in a hundred at most.
+// What a sum over so many rows or classes loses. In 16 bits scores are rounded, on either side of a half, and so is the
+// sum of each chunk. Where two scores are all but equal, another class may be the largest: of one row in a hundred.
 inline void ExpectCloseHeads(const DrawnHead &head, const Tensor &expected, const Tensor &found) {
   double scale = 1e-30;
   int64_t other_classes = 0;

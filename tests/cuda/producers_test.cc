@@ -7,6 +7,7 @@
 
 #include "backends/cpu/target.h"
 #include "backends/cuda/gpu/functions.h"
+#include "backends/cuda/kernels/region_cast.h"
 #include "backends/cuda/target.h"
 #include "tests/backends/region_builder.h"
 #include "tests/cuda/library_kernels.h"
@@ -130,6 +131,40 @@ TEST_F(CudaProducers, EqualTheReference) {
     ASSERT_EQ(found.error, "");
     for (size_t k = 0; k < expected.size(); k++) ExpectClose(expected[k], found.results[k]);
   }
+}
+
+// A normalization and the Cast of what it makes, behind a sum: with rows that a warp holds, and that it does not.
+struct Normalized : RegionBuilder {
+  Normalized(const char *op, dp_dtype to, int64_t length, bool kept) : RegionBuilder(7) {
+    const std::vector<int64_t> frame = {3, length}, row = {length};
+    const int sum = Add("", "Add", {Operand(DP_FLOAT32, frame), Operand(DP_FLOAT32, frame)}, DP_FLOAT32, frame, true);
+    std::vector<int> in = {sum, Operand(DP_FLOAT32, row)};
+    if (*op == 'L') in.push_back(Operand(DP_FLOAT32, row));
+    const int y = Add("", op, in, DP_FLOAT32, frame, kept, {Int("axis", -1)});
+    Add("", "Cast", {y}, to, frame, true, {Int("to", to)});
+    Number();
+  }
+};
+
+TEST(CudaProducer, NormalizationsRoundWhatTheyStore) {
+  ASSERT_EQ(OpenDevice(), "");
+  const Normalized wide("LayerNormalization", DP_FLOAT64, 5, false);
+  EXPECT_EQ(dp_cuda_region_cast_of(&wide.spec, 1), -1);
+  for (const char *op : {"LayerNormalization", "RMSNormalization"})
+    for (dp_dtype to : {DP_BFLOAT16, DP_FLOAT16})
+      for (int64_t length : {5, 768, 2049})
+        for (bool kept : {false, true}) {
+          SCOPED_TRACE(std::string(op) + " of " + std::to_string(length));
+          Normalized region(op, to, length, kept);
+          const bool one = !kept && length <= 2048;
+          EXPECT_EQ(dp_cuda_region_cast_of(&region.spec, 1), one ? 2 : -1);
+          const std::vector<Tensor> in = region.Tensors(0, region.n_inputs);
+          const std::vector<Tensor> expected =
+              ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &region, in);
+          const Outcome found = RunKernel(Kernel(), region.spec, in, expected, -1);
+          ASSERT_EQ(found.error, "");
+          for (size_t i = 0; i < expected.size(); i++) ExpectSame(expected[i], found.results[i], false);
+        }
 }
 
 TEST(CudaProducer, ScratchIsUsedAgain) {

@@ -1,13 +1,14 @@
-// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH elements
-// a thread. Elements are computed with relative to the row's first one, so that W is exact enough for their mean. Rows
-// for which W has no room are computed in double, from memory.
+// Normalises short rows of type T to rows of type U, a warp for each, which keeps the row in registers: VECTORS vectors
+// of WIDTH elements a thread. Elements are computed with relative to the row's first one, so that W is exact enough for
+// their mean. Rows for which W has no room are computed in double, from memory.
 #include "backends/cuda/device/block.h"
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/vectors.h"
 
 DP_VECTOR(LOCAL(vector), LOCAL(load), LOCAL(store), T, WIDTH)
+DP_VECTOR(LOCAL(made), LOCAL(load_made), LOCAL(store_made), U, WIDTH)
 
-DP_DEVICE dp_moments LOCAL(wide)(const dp_normalization_arguments *a, const T *x, const T *scale, const T *bias, T *y) {
+DP_DEVICE dp_moments LOCAL(wide)(const dp_normalization_arguments *a, const T *x, const T *scale, const T *bias, U *y) {
   const dp_i64 lane = dp_thread() % DP_WARP;
   dp_moments made = {0, 0};
   double sum = 0, square = 0;
@@ -18,8 +19,8 @@ DP_DEVICE dp_moments LOCAL(wide)(const dp_normalization_arguments *a, const T *x
     square += ((double)GET(x[i]) - made.mean) * ((double)GET(x[i]) - made.mean);
   made.square = 1 / sqrt(dp_warp_sum(square) / (double)a->length + a->epsilon);
   for (dp_i64 i = lane; i < a->length; i += DP_WARP)
-    y[i] =
-        PUT(((double)GET(x[i]) - made.mean) * made.square * (double)GET(scale[i]) + (bias ? (double)GET(bias[i]) : 0));
+    y[i] = PUT_U(((double)GET(x[i]) - made.mean) * made.square * (double)GET(scale[i]) +
+                 (bias ? (double)GET(bias[i]) : 0));
   return made;
 }
 
@@ -34,7 +35,7 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
   const int lane = dp_thread() % DP_WARP;
   if (row >= a.rows) return;
   const T *x = (const T *)a.x + row * a.length;
-  T *y = (T *)a.y + row * a.length;
+  U *y = (U *)a.y + row * a.length;
   const W origin = a.about_mean ? GET(x[0]) : 0;
   W z[VECTORS][WIDTH], sum = 0, square = 0;
   DP_UNROLL
@@ -70,10 +71,11 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
     if (i >= a.length) break;
     const LOCAL(vector) scale = LOCAL(load)((const T *)a.scale + i, a.aligned);
     const LOCAL(vector) bias = LOCAL(load)((const T *)(a.bias ? a.bias : a.scale) + i, a.aligned);
-    LOCAL(vector) v;
+    LOCAL(made) v;
     DP_UNROLL
-    for (int l = 0; l < WIDTH; l++) v.e[l] = PUT(z[k][l] * (W)invstd * GET(scale.e[l]) + (a.bias ? GET(bias.e[l]) : 0));
-    LOCAL(store)(y + i, v, a.aligned);
+    for (int l = 0; l < WIDTH; l++)
+      v.e[l] = PUT_U(z[k][l] * (W)invstd * GET(scale.e[l]) + (a.bias ? GET(bias.e[l]) : 0));
+    LOCAL(store_made)(y + i, v, a.aligned);
   }
   LOCAL(keep)(&a, row, (double)origin + mean, invstd);
 }

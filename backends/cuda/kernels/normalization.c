@@ -1,6 +1,7 @@
 // LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A warp
 // for each short row whose elements have a scale each, a block for each other; few long rows are shared by blocks,
-// whose first launch finds means and squares.
+// whose first launch finds means and squares. What warps make of float32 may be stored in 16 bits: then the type of the
+// result is not the operand's (region_cast.h).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,6 @@ static int kind_of(const dp_kernel_spec *spec) {
     if (!strcmp(spec->op->name, kinds[k].name)) return k;
   return -1;
 }
-
-static bool match(const dp_kernel_spec *spec) { return !spec->region && kind_of(spec) >= 0; }
 
 // Sets the extents of rows; returns the number of rows. A device has whole groups of channels.
 static int64_t set_rows(const dp_kernel_spec *spec, bool of_channels, dp_normalization_arguments *a) {
@@ -70,14 +69,26 @@ static normalization_state divide(const dp_kernel_spec *spec) {
   return s;
 }
 
+// Whether rows of float32 are held by warps, which can store results of 16 bits.
+static bool narrows(const dp_kernel_spec *spec) {
+  const bool half = spec->outputs[0].dtype == DP_FLOAT16 || spec->outputs[0].dtype == DP_BFLOAT16;
+  return half && spec->inputs[0].dtype == DP_FLOAT32 && divide(spec).width;
+}
+
+static bool match(const dp_kernel_spec *spec) {
+  return !spec->region && kind_of(spec) >= 0 && (spec->outputs[0].dtype == spec->inputs[0].dtype || narrows(spec));
+}
+
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   return dp_cuda_row_parts(divide(spec).arguments.length, sizeof(dp_moments));
 }
 
-static dp_status add_rows(const normalization_state *s, const char *type, const dp_cuda_function **function) {
+static dp_status add_rows(const dp_kernel_spec *spec, const normalization_state *s, const dp_cuda_function **function) {
   const int64_t each = DP_WARP * s->width, vectors = (s->arguments.length + each - 1) / each;
   char defines[512];
-  snprintf(defines, sizeof defines, "%s#define WIDTH %d\n#define VECTORS %d\n", type, s->width, (int)vectors);
+  snprintf(defines, sizeof defines, "%s%s#define WIDTH %d\n#define VECTORS %d\n",
+           dp_cuda_type_of(spec->inputs[0].dtype)->defines, dp_cuda_type_of(spec->outputs[0].dtype)->second, s->width,
+           (int)vectors);
   return dp_cuda_function_add("normalization_rows", defines, dp_cuda_source_normalization_rows, function);
 }
 
@@ -85,7 +96,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   normalization_state s = divide(spec);
   const char *defines = dp_cuda_type_of(spec->inputs[0].dtype)->defines;
   if (s.width)
-    DP_TRY(add_rows(&s, defines, &s.apply));
+    DP_TRY(add_rows(spec, &s, &s.apply));
   else
     DP_TRY(dp_cuda_function_add("normalization", defines, dp_cuda_source_normalization, &s.apply));
   if (s.arguments.shares > 1)

@@ -28,10 +28,12 @@ static bool match(const dp_kernel_spec *spec) {
   return true;
 }
 
-// What the launch's kernel is told: of its member, or of a product with its sum.
+// What the launch's kernel is told: of its member, or of a product with its sum, or a normalization with its Cast.
 static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, dp_member_spec *made) {
   if (l->sum.add >= 0)
     dp_cuda_region_sum_spec(spec, l->first, &l->sum, made);
+  else if (l->cast >= 0)
+    dp_cuda_region_cast_spec(spec, l->first, l->cast, made);
   else
     dp_member_spec_make(spec->region, l->first, spec->region->values, made);
   made->spec.tf32 = spec->tf32;
@@ -166,6 +168,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
       from[2] = dp_cuda_value_at(&values, of->sum.operand);
       to[0] = dp_cuda_value_at(&values, spec->region->members[of->sum.add].outputs[0]);
     }
+    if (of->cast >= 0) to[0] = dp_cuda_value_at(&values, spec->region->members[of->cast].outputs[0]);
     DP_TRY(l->kernel->enqueue(&l->spec->spec, l->state, queue, from, to, (char *)scratch + s->layout.bytes));
   }
   return DP_OK;

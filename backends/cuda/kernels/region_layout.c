@@ -16,7 +16,7 @@ typedef struct {
   const dp_kernel_spec *spec;
   const dp_kernel_region *region;
   int n_ends;         // operands and results
-  int *made_along;    // (members) the product that makes it along with itself; ITSELF: none
+  int *made_along;    // (members) the product or normalization that makes it along with itself; ITSELF: none
   bool has_products;  // then no result lies on an operand (ir/verify/region.c)
 } division;
 
@@ -53,6 +53,13 @@ static void mark_sums(division *d) {
   }
 }
 
+static void mark_casts(division *d) {
+  for (int m = 0; m < d->region->n_members; m++) {
+    const int cast = dp_cuda_region_cast_of(d->spec, m);
+    if (cast >= 0) d->made_along[cast] = m;
+  }
+}
+
 // The end of the run of elementwise members that starts at `first`, or of the single member.
 static int end_of(const division *d, int first) {
   const dp_kernel_region *r = d->region;
@@ -73,9 +80,10 @@ static void add_launches(const division *d, dp_cuda_region_layout *layout) {
     if (d->made_along[first] != ITSELF) continue;
     end = end_of(d, first);
     dp_cuda_region_launch *l = &layout->launches[layout->n_launches++];
-    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), {-1, -1}};
+    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), {-1, -1}, -1};
     dp_cuda_region_sum sum;
     if (dp_cuda_region_sum_of(d->spec, first, &sum) && d->made_along[sum.add] == first) l->sum = sum;
+    l->cast = dp_cuda_region_cast_of(d->spec, first);
   }
 }
 
@@ -83,8 +91,9 @@ void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_laun
   const dp_kernel_region *r = region->region;
   const int n_ends = region->n_inputs + region->n_outputs;
   for (int v = 0; v < r->n_values; v++) kept[v] = false;
-  if (l->sum.add >= 0) {
-    kept[r->members[l->sum.add].outputs[0]] = true;
+  const int along = l->sum.add >= 0 ? l->sum.add : l->cast;
+  if (along >= 0) {
+    kept[r->members[along].outputs[0]] = true;
     return;
   }
   for (int m = l->first; m < l->end; m++)
@@ -214,6 +223,7 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
   const bool made = marks && last && d.made_along && layout->launches && layout->homes && layout->offsets;
   if (made) {
     mark_sums(&d);
+    mark_casts(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);
     find_last_uses(&d, layout, last);

@@ -1,11 +1,12 @@
 // How a region is divided into launches, and where the values are that one launch leaves for another.
 //
-// Elementwise members that follow each other are one launch. Every other member is a launch of its own, but for two: a
-// Reshape whose operand can be put where its result goes, and an Add that the product before it makes along with
-// itself (region_sum.h).
+// Elementwise members that follow each other are one launch. Every other member is a launch of its own, but for three:
+// a Reshape whose operand can be put where its result goes, an Add that the product before it makes along with itself
+// (region_sum.h), and a Cast that the normalization before it makes (region_cast.h).
 #ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 #define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 
+#include "backends/cuda/kernels/region_cast.h"
 #include "backends/cuda/kernels/region_sum.h"
 
 #ifdef __cplusplus
@@ -17,6 +18,7 @@ typedef struct {
   int first, end;
   bool elementwise;
   dp_cuda_region_sum sum;  // what the product adds, whose result is then this launch's; add -1: nothing
+  int cast;                // the Cast that a normalization makes, whose result is then this launch's; -1: none
 } dp_cuda_region_launch;
 
 typedef struct {
