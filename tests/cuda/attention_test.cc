@@ -208,9 +208,9 @@ TEST(Attention, IsLeftToOurOwn) {
 
 // More heads than a workspace holds: several samples at a time, or several heads.
 TEST(Attention, GoesPartByPart) {
-  const Attention samples = {"bfloat16", 129, 4, 128, 8, 8, 128, 8, "float32[N,1,4,8]", "", Hidden::kSome};
-  const Attention groups = {"bfloat16", 1, 4, 16640, 8, 8, 8320, 8, "float32[16640,4,8]", "", Hidden::kSome};
-  const Attention causal = {"bfloat16", 129, 4, 128, 8, 8, 128, 8, "", "is_causal=1"};
+  const Attention samples = {"bfloat16", 513, 4, 128, 8, 8, 128, 8, "float32[N,1,4,8]", "", Hidden::kSome};
+  const Attention groups = {"bfloat16", 1, 4, 66560, 8, 8, 33280, 8, "float32[66560,4,8]", "", Hidden::kSome};
+  const Attention causal = {"bfloat16", 513, 4, 128, 8, 8, 128, 8, "", "is_causal=1"};
   for (const Attention &a : {samples, groups, causal}) {
     dp_cuda_choices();
     const Made made = Make(a);

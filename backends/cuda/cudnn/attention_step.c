@@ -15,7 +15,7 @@
 
 // The largest mask that is copied, and the largest workspace: what would need more is computed by our own functions, or
 // in parts.
-enum { MOST_MASK = 64 << 20, MOST_WORKSPACE = 128 << 20, MOST_SIZE = 128, APART = 256 };
+enum { MOST_MASK = 64 << 20, MOST_WORKSPACE = 512 << 20, MOST_SIZE = 128, APART = 256 };
 
 const dp_cudnn_attention_kind dp_cudnn_attention_forward = {false, 0, 3, &dp_kernel_cuda_dp_ScaledDotProductAttention},
                               dp_cudnn_attention_backward = {true, 1, 6,
