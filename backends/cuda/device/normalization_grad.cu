@@ -79,6 +79,15 @@ DP_DEVICE void LOCAL(centre)(const dp_normalization_grad_arguments *a, const T *
   for (int i = 0; i < LOCAL(elements); i++) x[i] -= apart;
 }
 
+// Lets the cache fetch a row of x and of dy while the one before it is computed: registers have no room for it.
+DP_DEVICE void LOCAL(fetch)(const dp_normalization_grad_arguments *a, dp_i64 row) {
+  const dp_i64 bytes = a->length * (dp_i64)sizeof(T);
+  for (dp_i64 i = dp_thread() % SHARERS * DP_LINE_BYTES; i < bytes; i += SHARERS * DP_LINE_BYTES) {
+    dp_prefetch((const char *)a->x + row * bytes + i);
+    dp_prefetch((const char *)a->dy + row * bytes + i);
+  }
+}
+
 // Computes a row of dx, and adds what it adds to the sums of this thread's columns. dy is read twice, which finds it in
 // a cache, so that registers are left for the sums.
 DP_DEVICE void LOCAL(row)(const dp_normalization_grad_arguments *a, dp_i64 row, C *sums, double *shared) {
@@ -158,7 +167,10 @@ DP_BOUNDED_KERNEL(dp_normalization_grad_arguments, DP_NORMALIZATION_THREADS, LOC
   DP_UNROLL
   for (int i = 0; i < 2 * LOCAL(elements); i++) sums[i] = 0;
   const dp_i64 first = a.rows * dp_block() / a.sums, end = a.rows * (dp_block() + 1) / a.sums;
-  for (dp_i64 row = first + dp_thread() / SHARERS; row < end; row += LOCAL(groups)) LOCAL(row)(&a, row, sums, shared);
+  for (dp_i64 row = first + dp_thread() / SHARERS; row < end; row += LOCAL(groups)) {
+    if (row + LOCAL(groups) < end) LOCAL(fetch)(&a, row + LOCAL(groups));
+    LOCAL(row)(&a, row, sums, shared);
+  }
   C *part = (C *)a.parts + dp_block() * SUMS * a.length;
   if (SUMS > 0) LOCAL(put)(&a, sums, part, columns);
   if (SUMS > 1) LOCAL(put)(&a, sums + LOCAL(elements), part + a.length, columns);

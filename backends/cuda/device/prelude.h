@@ -23,7 +23,7 @@ typedef long long dp_i64;
 typedef unsigned long long dp_u64;
 typedef unsigned dp_u32;
 
-enum { DP_WARP = 32 };  // threads that a GPU runs as one
+enum { DP_WARP = 32, DP_LINE_BYTES = 128 };  // threads that a GPU runs as one; what a cache fetches at once
 
 #ifdef __CUDACC__
 
@@ -42,6 +42,10 @@ static __device__ __forceinline__ int dp_thread(void) { return (int)threadIdx.x;
 static __device__ __forceinline__ int dp_threads(void) { return (int)blockDim.x; }
 static __device__ __forceinline__ dp_i64 dp_block(void) { return (dp_i64)blockIdx.x; }
 static __device__ __forceinline__ dp_i64 dp_blocks(void) { return (dp_i64)gridDim.x; }
+// Lets the second-level cache fetch the line of memory that `at` is in.
+static __device__ __forceinline__ void dp_prefetch(const void *at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
 // Stores `value` at `at` if it holds 0, in one step; returns what it held. The host sees it too.
 static __device__ __forceinline__ dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
   return atomicCAS_system(at, 0ull, value);
@@ -86,6 +90,7 @@ static inline dp_u32 dp_bits_of(float x) {
   return held.bits;
 }
 #define DP_SHARED static _Thread_local
+static inline void dp_prefetch(const void *at) { (void)at; }
 static inline dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
   dp_u64 held = 0;
   __atomic_compare_exchange_n(at, &held, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
