@@ -130,7 +130,20 @@ static bool has_images(const dp_node *node) {
   return false;
 }
 
+// Inside a region with images in NHWC others lie so too, whatever their type.
+static void lay_inside(const dp_node *region) {
+  const bool nhwc = has_images(region);
+  for (int32_t v = 0; region->body && v < region->body->n_values; v++) {
+    dp_value *inside = region->body->values[v];
+    const bool image = inside->kind == DP_VALUE_RESULT && inside->type.shape.rank == 4 && has_planes(inside);
+    inside->layout = nhwc && image ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
+  }
+  for (int i = 0; region->body && i < region->body->n_outputs; i++)
+    region->body->outputs[i].value->layout = DP_LAYOUT_PLAIN;  // that of the region's result is heeded
+}
+
 static bool has_kernel(const work *w, const dp_node *node) {
+  lay_inside(node);
   const dp_kernel_spec spec = dp_kernels_spec(w->compile, w->threads, w->scratch, node);
   return dp_kernels_select(w->compile, &spec) != NULL;
 }
@@ -178,6 +191,7 @@ static void end(work *w) {
   }
   for (int32_t v = 0; v < graph->n_values; v++)
     if (!kept[v]) graph->values[v]->layout = DP_LAYOUT_PLAIN;
+  for (int32_t i = 0; i < graph->n_nodes; i++) lay_inside(graph->nodes[i]);
 }
 
 static dp_status choose(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
