@@ -51,7 +51,7 @@ static const int32_t *numbers_of(dp_arena *arena, const int32_t *number, int cou
   return numbers;
 }
 
-// The body's values are plain; those at its ends lie as the node's operands and results do.
+// The values at the body's ends lie as the node's operands and results do.
 static void take_layouts(const dp_node *node, dp_kernel_operand *values) {
   for (int i = 0; i < node->n_inputs; i++) values[i].layout = node->inputs[i]->layout;
   for (int i = 0; i < node->n_outputs; i++) values[node->n_inputs + i].layout = node->outputs[i]->layout;

@@ -71,22 +71,15 @@ static void find_users(work *w) {
       if (graph->nodes[i]->inputs[k]) w->users[w->first[graph->nodes[i]->inputs[k]->id + 1]++] = i;
 }
 
-static void set_free(work *w, const dp_node *node, bool free) {
-  for (int k = 0; k < ends_of(node); k++)
-    if (end_of(node, k)) w->free[end_of(node, k)->id] = free && is_image(end_of(node, k));
-}
-
-// What has planes of one element stays plain unless a convolution takes it, so that it is reshaped where it is.
 static void find_free(work *w) {
   const dp_graph *graph = w->graph;
   w->free = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *w->free);
-  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(graph->values[v]) && has_planes(graph->values[v]);
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    if (is_convolution(graph->nodes[i])) set_free(w, graph->nodes[i], true);
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    if (is_between_stages(graph->nodes[i])) set_free(w, graph->nodes[i], false);
+  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(graph->values[v]);
   for (int i = 0; i < graph->n_outputs; i++) w->free[graph->outputs[i].value->id] = false;
   for (int i = 0; i < graph->n_updates; i++) w->free[graph->updates[i].value->id] = false;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; is_between_stages(graph->nodes[i]) && k < ends_of(graph->nodes[i]); k++)
+      if (end_of(graph->nodes[i], k)) w->free[end_of(graph->nodes[i], k)->id] = false;
 }
 
 // ---- what is to be looked at ----------------------------------------------------------------------------------------
@@ -130,7 +123,20 @@ static bool has_images(const dp_node *node) {
   return false;
 }
 
+// Inside a region with images in NHWC others lie so too, whatever their type.
+static void lay_inside(const dp_node *region) {
+  const bool nhwc = has_images(region);
+  for (int32_t v = 0; region->body && v < region->body->n_values; v++) {
+    dp_value *inside = region->body->values[v];
+    const bool image = inside->kind == DP_VALUE_RESULT && inside->type.shape.rank == 4 && has_planes(inside);
+    inside->layout = nhwc && image ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
+  }
+  for (int i = 0; region->body && i < region->body->n_outputs; i++)
+    region->body->outputs[i].value->layout = DP_LAYOUT_PLAIN;  // that of the region's result is heeded
+}
+
 static bool has_kernel(const work *w, const dp_node *node) {
+  lay_inside(node);
   const dp_kernel_spec spec = dp_kernels_spec(w->compile, w->threads, w->scratch, node);
   return dp_kernels_select(w->compile, &spec) != NULL;
 }
@@ -139,11 +145,15 @@ static void make_plain(work *w, dp_value *v) {
   if (v && v->layout != DP_LAYOUT_PLAIN) set(w, v, DP_LAYOUT_PLAIN);
 }
 
-// Several operands that go together to one result lie alike too.
+// What operand k of a communication becomes: several may go together to one result. NULL: a Send's.
+static dp_value *moved_to(const dp_node *node, int k) {
+  return node->n_outputs ? node->outputs[k < node->n_outputs ? k : 0] : NULL;
+}
+
 static void settle_communication(work *w, const dp_node *node) {
-  for (int k = 0; k < node->n_inputs && node->n_outputs; k++) {
-    dp_value *from = node->inputs[k], *to = node->outputs[k < node->n_outputs ? k : 0];
-    if (from->layout == to->layout) continue;
+  for (int k = 0; k < node->n_inputs; k++) {
+    dp_value *from = node->inputs[k], *to = moved_to(node, k);
+    if (!to || from->layout == to->layout) continue;
     make_plain(w, from);
     make_plain(w, to);
   }
@@ -180,6 +190,25 @@ static void end(work *w) {
     if (!kept[v]) graph->values[v]->layout = DP_LAYOUT_PLAIN;
 }
 
+static bool fits(const work *w, const dp_node *node) {
+  if (!dp_op_is(node->op, DP_OP_COMMUNICATION)) return has_kernel(w, node);
+  for (int k = 0; k < node->n_inputs; k++)
+    if (moved_to(node, k) && node->inputs[k]->layout != moved_to(node, k)->layout) return false;
+  return true;
+}
+
+// Planes of one element are plain where kernels take them so, and can then be reshaped where they are.
+static void spare_single(const work *w) {
+  for (int32_t i = 0; i < w->graph->n_values; i++) {
+    dp_value *v = w->graph->values[i];
+    if (v->layout == DP_LAYOUT_PLAIN || has_planes(v)) continue;
+    v->layout = DP_LAYOUT_PLAIN;
+    bool all = fits(w, v->producer);
+    for (int32_t u = w->first[v->id]; u < w->first[v->id + 1] && all; u++) all = fits(w, w->graph->nodes[w->users[u]]);
+    if (!all) v->layout = DP_LAYOUT_NHWC;
+  }
+}
+
 static dp_status choose(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
   work w = {.compile = compile, .graph = graph, .scratch = scratch, .threads = dp_kernels_threads(compile)};
   w.open = dp_alloc_n(scratch, (size_t)graph->n_nodes, sizeof *w.open);
@@ -189,6 +218,8 @@ static dp_status choose(dp_compile *compile, dp_graph *graph, dp_arena *scratch)
   begin(&w);
   settle(&w);
   end(&w);
+  spare_single(&w);
+  for (int32_t i = 0; i < graph->n_nodes; i++) lay_inside(graph->nodes[i]);
   graph->unchanged = true;
   return DP_OK;
 }

@@ -17,7 +17,7 @@ const dp_kernel *Select(const dp_kernel_spec &spec) { return dp_kernel_select(&d
 
 // Runs the node with each choice of layouts for its operands and results of rank 4. The results have the reference's
 // bits. Returns how many choices there were.
-int CheckAll(const Problem &p, const std::string &name) {
+int CheckAll(const Problem &p, const std::string &name, bool exact = true) {
   SCOPED_TRACE(p.Print());
   Ready ready = Draw(p);
   EXPECT_EQ(ready.built->error, "");
@@ -35,7 +35,7 @@ int CheckAll(const Problem &p, const std::string &name) {
     EXPECT_STREQ(kernel->name, name.c_str());
     const Outcome found = RunKernel(kernel, spec, ready.in, ready.out);
     EXPECT_EQ(found.error, "");
-    if (found.error.empty()) ExpectSame(expected.results[0], found.results[0], true);
+    if (found.error.empty()) ExpectSame(expected.results[0], found.results[0], exact);
     choices++;
   }
   return choices;
@@ -76,6 +76,21 @@ TEST(Layouts, OfCopies) {
   EXPECT_EQ(CheckAll({"Reshape", "", "bfloat16[N,120]", "shape=[N,6,4,5]", 3, 1}, "cuda.copy"), 1);
   // Where both lie otherwise, the order of one is not that of the other.
   EXPECT_EQ(CheckAll({"Reshape", "", image, "shape=[N,5,4,6]", 3, 1}, "cuda.copy"), 2);
+}
+
+TEST(Layouts, OfReductions) {
+  ASSERT_EQ(OpenDevice(), "");
+  const struct {
+    const char *attrs;
+    int choices;  // of operand and result, as far as that has four dims
+  } cases[] = {{"axes=[0,2,3], keepdims=0", 1}, {"axes=[0,2,3]", 2}, {"axes=[2,3]", 2}, {"axes=[1]", 2},
+               {"axes=[1], keepdims=0", 1},     {"axes=[0,1]", 2},   {"axes=[3]", 0},   {"axes=[0]", 0}};
+  for (const char *extents : {"[N,6,4,5]", "[N,64,9,9]", "[N,3,40,1]"})
+    for (const auto &c : cases) {
+      EXPECT_EQ(CheckAll({"ReduceSum", "", std::string("bfloat16") + extents, c.attrs, 9, 1}, "cuda.reduce", false),
+                c.choices);
+      EXPECT_EQ(CheckAll({"ReduceMax", "", std::string("float16") + extents, c.attrs, 3, 1}, "cuda.reduce"), c.choices);
+    }
 }
 
 // Members in float32 and 16 bits on images, with channels that are broadcast.

@@ -6,8 +6,9 @@
 // first. Threads of a block.
 enum { DP_UPDATE_EACH = 16, DP_UPDATE_THREADS = 256 };
 
-// in, out: parameter and its state, most often at the same place. State that an optimizer has not is NULL. channels: of
-// a gradient in NHWC, whose other tensors are plain; plane: elements of one of these there. 0: the gradient is plain too.
+// in, out: parameter and its state, most often at the same place. State that an optimizer has not is NULL. channels,
+// plane: of a gradient in NHWC, beside tensors that are plain, how many channels and how many elements of each; 0: the
+// gradient is plain too.
 typedef struct {
   long long count, first_block, channels, plane;
   const void *in[3], *gradient;

@@ -57,7 +57,18 @@ static const reduction *reduction_of(const dp_kernel_spec *spec) {
   return NULL;
 }
 
-static bool match(const dp_kernel_spec *spec) { return !spec->region && reduction_of(spec); }
+// Results are made in the order of the operand's dims as they lie: of an operand in NHWC that is the plain order too,
+// unless channels and planes both are left.
+static bool takes_layouts(const dp_kernel_spec *spec) {
+  bool reduced[DP_MAX_RANK];
+  if (spec->inputs[0].layout == DP_LAYOUT_PLAIN) return spec->outputs[0].layout == DP_LAYOUT_PLAIN;
+  dp_status status = dp_reduce_axes(spec->node, spec->inputs[0].local.rank, reduced);
+  const bool takes = !status && (reduced[1] || (reduced[2] && reduced[3]));
+  dp_status_free(status);
+  return takes;
+}
+
+static bool match(const dp_kernel_spec *spec) { return !spec->region && reduction_of(spec) && takes_layouts(spec); }
 
 // ---- how it is divided ----------------------------------------------------------------------------------------------
 
@@ -102,11 +113,25 @@ static void share(division *d, size_t bytes) {
         1, dp_min_i64(ENOUGH_BLOCKS / d->blocks, d->reduced.count / (d->columns ? LEAST_ROWS : LEAST_SHARE)));
 }
 
+// Puts dims in the order in which they lie.
+static void put_in_nhwc(dp_local *x, bool *reduced) {
+  static const int order[] = {0, 2, 3, 1};
+  const dp_local plain = *x;
+  bool of_plain[DP_COUNT(order)];
+  memcpy(of_plain, reduced, sizeof of_plain);
+  for (int i = 0; i < (int)DP_COUNT(order); i++) {
+    x->extents[i] = plain.extents[order[i]];
+    x->whole[i] = plain.whole[order[i]];
+    reduced[i] = of_plain[order[i]];
+  }
+}
+
 static dp_status divide(const dp_kernel_spec *spec, division *made) {
-  const dp_local *x = &spec->inputs[0].local;
+  dp_local local = spec->inputs[0].local, *x = &local;
   division d = {.divisor = 1};
   bool reduced[DP_MAX_RANK];
   DP_TRY(dp_reduce_axes(spec->node, x->rank, reduced));
+  if (spec->inputs[0].layout == DP_LAYOUT_NHWC) put_in_nhwc(x, reduced);
   dp_cuda_reduce_dims(x, reduced, &d.kept, &d.reduced);
   for (int i = 0; i < x->rank; i++)
     if (reduced[i]) d.divisor *= (double)x->whole[i];
@@ -205,6 +230,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
 const dp_kernel dp_kernel_cuda_reduce = {
     .name = "cuda.reduce",
     .types = DP_CUDA_COMPUTED,
+    .channels_last = true,
     .shares_state = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
