@@ -9,11 +9,11 @@ DP_KERNEL(dp_batch_arguments) {
   REAL mean[VECTOR], factor[VECTOR], shift[VECTOR], slope[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
-    const dp_batch_line line = a.lines[column.column * VECTOR + v];
-    mean[v] = (REAL)line.mean;
-    factor[v] = (REAL)line.factor;
-    shift[v] = (REAL)line.shift;
-    slope[v] = (REAL)line.slope;
+    const LOCAL(line_of) line = ((const LOCAL(line_of) *)a.lines)[column.column * VECTOR + v];
+    mean[v] = line.mean;
+    factor[v] = line.factor;
+    shift[v] = line.shift;
+    slope[v] = line.slope;
   }
 #define TAKE(COUNT)                                                                            \
   dp_i64 at[COUNT];                                                                            \
