@@ -1,4 +1,4 @@
-// Communication between devices by our own functions, on one GPU or several. Private to the backend.
+// Communication between devices by our own functions, on one GPU or several. Private to the backend and its tests.
 //
 // Each GPU does a part of a transfer, on the queue of the first of the transfer's devices that is on it. On one GPU,
 // that is all of it, and the other devices take no part. On several, every device comes to the transfer on its own

@@ -1,17 +1,21 @@
 // Transfers that are lists of copies become rounds: copy k of every part of the transfer is in round k, since they
-// write apart from each other and copies of one follow each other. What is written is written by the GPU that holds it.
-// A round is one launch over all boxes of that GPU, but what is contiguous and comes from the host or from a GPU out of
-// reach is left to the copy engines. Other boxes out of reach come through the GPU's staging memory: the bytes from the
-// box's first element to its last, as many boxes at a time as there is room for, each cut until it fits.
+// write apart from each other and copies of one follow each other. Where these write apart too, all are in one round.
+// What is written is written by the GPU that holds it. A round is a launch or two over all boxes of that GPU, but what
+// is contiguous and comes from the host or from a GPU out of reach is left to the copy engines. Other boxes out of
+// reach come through the GPU's staging memory: the bytes from the box's first element to its last, as many boxes at a
+// time as there is room for, each cut until it fits.
+//
+// What is all within reach is read and written once: where copies sum up the same region of several sources, one launch
+// reads them and writes the sum; where all parts copy the same on one GPU, one launch reads that and writes it to all
+// targets.
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/gpu/staging.h"
 #include "backends/cuda/transfer_part.h"
 
-extern const char dp_cuda_source_boxes[];
-
 typedef struct {
+  const dp_transfer *from;
   dp_cuda_part *parts;
   int n_parts;
   size_t element_bytes;
@@ -22,7 +26,11 @@ typedef struct {
   int n_near, n_far, room_near, room_far;
   dp_cuda_box *near, *far;
   const dp_cuda_gpu **far_gpus;  // (n_far)
-  const dp_cuda_function *function;
+  dp_region_action action;
+  // Of what is read and written once: sources and targets of a box, and how far they are apart; boxes of one row follow
+  // from `first_near` on. Else there is one of each, in row 0.
+  int sources, targets, first_near;
+  int64_t rows, *apart, *spread;  // (rows, sources), (rows, targets)
 } boxing;
 
 static dp_status no_memory(void) { return dp_fail(DP_EX_MEMORY, "no memory for the tables of a collective"); }
@@ -76,7 +84,9 @@ static dp_status add_box(boxing *b, const dp_cuda_box *box) {
   const bool far = b->source_gpu != NULL;
   int *n = far ? &b->n_far : &b->n_near, *room = far ? &b->room_far : &b->room_near;
   dp_cuda_box **boxes = far ? &b->far : &b->near;
-  if (*n && (!far || b->far_gpus[*n - 1] == b->source_gpu) && join_runs(b, &(*boxes)[*n - 1], box)) return DP_OK;
+  if (*n > (far ? 0 : b->first_near) && (!far || b->far_gpus[*n - 1] == b->source_gpu) &&
+      join_runs(b, &(*boxes)[*n - 1], box))
+    return DP_OK;
   if (*n == *room) {
     const size_t more = 2 * (size_t)*room + 16;
     dp_cuda_box *grown = realloc(*boxes, more * sizeof *grown);
@@ -134,15 +144,20 @@ static dp_status place(boxing *b, const dp_copy *copy) {
 
 // ---- within reach ---------------------------------------------------------------------------------------------------
 
-static dp_status add_launch(boxing *b, dp_cuda_part *part, dp_cuda_box *boxes, int count) {
-  dp_cuda_step step = {.kind = DP_CUDA_STEP_BOXES, .function = b->function, .count = count};
-  for (int i = 0; i < count; i++) {
-    boxes[i].before = step.elements;
-    step.elements += elements_of(&boxes[i]);
-  }
-  if (!step.elements) return DP_OK;
-  DP_TRY(dp_cuda_part_put(part, boxes, (size_t)count * sizeof *boxes, &step.table));
-  return dp_cuda_part_add(part, &step);
+static dp_status add_launch(const boxing *b, dp_cuda_part *part, const dp_cuda_box *boxes, int count) {
+  static const int64_t none = 0;
+  const bool once = b->apart != NULL;
+  return dp_cuda_transfer_move(&(dp_cuda_moves){.from = b->from,
+                                                .action = b->action,
+                                                .adds = !once && b->action != DP_REGION_COPY,
+                                                .sources = once ? b->sources : 1,
+                                                .targets = once ? b->targets : 1,
+                                                .rows = once ? b->rows : 1,
+                                                .apart = once ? b->apart : &none,
+                                                .spread = once ? b->spread : &none,
+                                                .count = count,
+                                                .boxes = boxes},
+                               part);
 }
 
 static dp_status add_run(boxing *b, dp_cuda_part *part, const dp_cuda_box *box, const dp_cuda_gpu *source) {
@@ -249,39 +264,133 @@ static dp_status add_far(boxing *b, dp_cuda_part *part, bool copies) {
 
 // ---- rounds ---------------------------------------------------------------------------------------------------------
 
-// What one part does in round k.
-static dp_status add_round(boxing *b, const dp_transfer *from, int k, dp_cuda_part *part) {
-  dp_region_action action = DP_REGION_COPY;
+static dp_status add_boxes(boxing *b, const dp_copy *copy) {
+  const dp_cuda_box box = {.target = copy->target, .source = copy->source, .row = b->apart ? b->rows : 0};
+  return add_region(b, &copy->region, 0, box);
+}
+
+// What one part does in the rounds [k, end).
+static dp_status add_rounds(boxing *b, int k, int end, dp_cuda_part *part) {
+  const dp_transfer *from = b->from;
   b->n_near = b->n_far = 0;
-  for (int p = 0; p < from->n_parts; p++) {
-    if (from->first[p] + k >= from->first[p + 1]) continue;
-    const dp_copy *copy = &from->copies[from->first[p] + k];
-    if (is_empty(&copy->region)) continue;
-    DP_TRY(place(b, copy));
-    if (b->part != part) continue;
-    action = copy->action;
-    const dp_cuda_box box = {.target = copy->target, .source = copy->source};
-    DP_TRY(add_region(b, &copy->region, 0, box));
-  }
-  const bool upload = from->by_copies && !action;
+  b->action = DP_REGION_COPY;
+  for (int p = 0; p < from->n_parts; p++)
+    for (int i = from->first[p] + k; i < from->first[p + 1] && i < from->first[p] + end; i++) {
+      const dp_copy *copy = &from->copies[i];
+      if (is_empty(&copy->region)) continue;
+      DP_TRY(place(b, copy));
+      if (b->part != part) continue;
+      b->action = copy->action;
+      DP_TRY(add_boxes(b, copy));
+    }
   if (!b->n_near && !b->n_far) return DP_OK;
   if (part->gpu) DP_TRY(dp_cuda_gpu_use(part->gpu));
-  bool launches = false;
-  for (int i = 0; i < b->n_near; i++) launches |= !upload || !is_run(&b->near[i]);
-  for (int i = 0; i < b->n_far; i++) launches |= action || !is_run(&b->far[i]);
-  if (launches) DP_TRY(dp_cuda_transfer_function("boxes", dp_cuda_source_boxes, action, from->dtype, &b->function));
-  DP_TRY(add_near(b, part, upload));
-  return add_far(b, part, !action);
+  DP_TRY(add_near(b, part, from->by_copies && !b->action));
+  return add_far(b, part, !b->action);
+}
+
+static dp_status add_all_rounds(boxing *b) {
+  int rounds = 0;
+  for (int p = 0; p < b->from->n_parts; p++) {
+    const int copies = b->from->first[p + 1] - b->from->first[p];
+    if (copies > rounds) rounds = copies;
+  }
+  const int step = dp_cuda_transfer_writes_apart(b->from) ? rounds : 1;
+  for (int k = 0; k < rounds; k += step)
+    for (int p = 0; p < b->n_parts; p++) DP_TRY(add_rounds(b, k, k + step, &b->parts[p]));
+  return DP_OK;
+}
+
+// ---- once -----------------------------------------------------------------------------------------------------------
+
+// Whether each target's GPU reaches all that is summed up there.
+static dp_status reach_all(boxing *b, bool *reached) {
+  *reached = true;
+  for (int i = 0; i < b->from->first[b->from->n_parts] && *reached; i++) {
+    DP_TRY(place(b, &b->from->copies[i]));
+    *reached = !b->source_gpu;
+  }
+  return DP_OK;
+}
+
+// rows: at most.
+static dp_status begin_once(boxing *b, int rows, int sources, int targets) {
+  b->sources = sources;
+  b->targets = targets;
+  b->apart = calloc((size_t)rows * (size_t)sources + 1, sizeof *b->apart);
+  b->spread = calloc((size_t)rows * (size_t)targets + 1, sizeof *b->spread);
+  return b->apart && b->spread ? DP_OK : no_memory();
+}
+
+static void end_once(boxing *b) {
+  free(b->apart);
+  free(b->spread);
+  b->apart = b->spread = NULL;
+  b->first_near = 0;
+}
+
+static dp_status add_row(boxing *b, const dp_copy *copy) {
+  b->first_near = b->n_near;
+  DP_TRY(place(b, copy));
+  DP_TRY(add_boxes(b, copy));
+  b->rows++;
+  return DP_OK;
+}
+
+static dp_status launch_once(boxing *b, dp_cuda_part *part) {
+  if (!b->n_near) return DP_OK;
+  if (part->gpu) DP_TRY(dp_cuda_gpu_use(part->gpu));
+  return add_launch(b, part, b->near, b->n_near);
+}
+
+// The sums of one part. All copies of a part of the transfer differ in their source alone.
+static dp_status add_sums(boxing *b, dp_cuda_part *part) {
+  b->n_near = 0;
+  b->rows = 0;
+  for (int p = 0; p < b->from->n_parts; p++) {
+    const dp_copy *copies = &b->from->copies[b->from->first[p]];
+    if (is_empty(&copies->region)) continue;
+    DP_TRY(place(b, copies));
+    if (b->part != part) continue;
+    for (int i = 0; i < b->sources; i++) b->apart[b->rows * b->sources + i] = copies[i].source - copies[0].source;
+    DP_TRY(add_row(b, copies));
+  }
+  return launch_once(b, part);
+}
+
+static dp_status add_all_sums(boxing *b, int sources) {
+  b->action = b->from->copies[1].action;
+  DP_TRY(begin_once(b, b->from->n_parts, sources, 1));
+  for (int p = 0; p < b->n_parts; p++) DP_TRY(add_sums(b, &b->parts[p]));
+  return DP_OK;
+}
+
+// All parts of the transfer copy what its first one does, to targets of their own.
+static dp_status add_spread(boxing *b) {
+  const int n = b->from->first[1], targets = b->from->n_parts;
+  const dp_copy *copies = b->from->copies;
+  b->action = DP_REGION_COPY;
+  DP_TRY(begin_once(b, n, 1, targets));
+  for (int i = 0; i < n; i++) {
+    if (is_empty(&copies[i].region)) continue;
+    for (int p = 0; p < targets; p++)
+      b->spread[b->rows * targets + p] = copies[b->from->first[p] + i].target - copies[i].target;
+    DP_TRY(add_row(b, &copies[i]));
+  }
+  return launch_once(b, b->parts);
 }
 
 dp_status dp_cuda_transfer_boxes(const dp_transfer *from, dp_cuda_part *parts, int n_parts) {
-  boxing b = {.parts = parts, .n_parts = n_parts, .element_bytes = dp_type_bytes(from->dtype)};
-  int rounds = 0;
-  dp_status status = DP_OK;
-  for (int p = 0; p < from->n_parts; p++)
-    if (from->first[p + 1] - from->first[p] > rounds) rounds = from->first[p + 1] - from->first[p];
-  for (int k = 0; k < rounds && !status; k++)
-    for (int p = 0; p < n_parts && !status; p++) status = add_round(&b, from, k, &parts[p]);
+  boxing b = {.from = from, .parts = parts, .n_parts = n_parts, .element_bytes = dp_type_bytes(from->dtype)};
+  const int addends = dp_cuda_transfer_addends(from);
+  bool sums = addends > 0;
+  dp_status status = sums ? reach_all(&b, &sums) : DP_OK;
+  const bool spreads = n_parts == 1 && dp_cuda_transfer_copies_alike(from);
+  if (!status && sums) status = add_all_sums(&b, addends);
+  if (!status && spreads) status = add_spread(&b);
+  end_once(&b);
+  // Where functions alone are asked for, nobody knows what will be within reach, so it is those of both ways.
+  if (!status && ((!sums && !spreads) || !parts->gpu)) status = add_all_rounds(&b);
   free(b.near);
   free(b.far);
   free(b.far_gpus);

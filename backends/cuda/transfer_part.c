@@ -13,17 +13,17 @@ static dp_status no_memory(void) { return dp_fail(DP_EX_MEMORY, "no memory for t
 
 // ---- making ---------------------------------------------------------------------------------------------------------
 
-dp_status dp_cuda_transfer_function(const char *name, const char *source, dp_region_action action, dp_dtype dtype,
-                                    const dp_cuda_function **function) {
+dp_status dp_cuda_transfer_function(const char *name, const char *defines, const char *source, dp_region_action action,
+                                    dp_dtype dtype, const dp_cuda_function **function) {
   static const char *const combine[] = {
       [DP_REGION_COPY] = "(s)",
       [DP_REGION_SUM] = "PUT(GET(t) + GET(s))",
       [DP_REGION_MAX] = "PUT(GET(s) > GET(t) || GET(s) != GET(s) ? GET(s) : GET(t))",
   };
   const dp_cuda_type *type = action ? dp_cuda_type_of(dtype) : dp_cuda_type_moved(dtype);
-  char defines[256];
-  snprintf(defines, sizeof defines, "%s#define COMBINE(t, s) %s\n", type->defines, combine[action]);
-  return dp_cuda_function_add(name, defines, source, function);
+  char all[384];
+  snprintf(all, sizeof all, "%s#define COMBINE(t, s) %s\n%s", type->defines, combine[action], defines);
+  return dp_cuda_function_add(name, all, source, function);
 }
 
 dp_status dp_cuda_part_holding(int n_parts, const void *address, const dp_cuda_gpu **gpu) {
@@ -97,9 +97,17 @@ static dp_status enqueue_sum(const dp_cuda_part *part, const dp_cuda_step *s, dp
 }
 
 static dp_status enqueue_boxes(const dp_cuda_part *part, const dp_cuda_step *s, dp_queue *queue, ptrdiff_t distance) {
-  const dp_cuda_boxes arguments = {(const dp_cuda_box *)(const void *)(part->table + s->table), s->count, s->elements,
-                                   distance};
-  return dp_cuda_launch(queue, s->function, dp_cuda_blocks(s->elements), DP_CUDA_THREADS, &arguments, sizeof arguments);
+  const dp_cuda_boxes arguments = {.boxes = (const dp_cuda_box *)(const void *)(part->table + s->table),
+                                   .apart = (const long long *)(const void *)(part->table + s->apart),
+                                   .spread = (const long long *)(const void *)(part->table + s->spread),
+                                   .chunks = s->elements,
+                                   .count = s->count,
+                                   .sources = s->sources,
+                                   .targets = s->targets,
+                                   .adds = s->adds,
+                                   .source_distance = distance};
+  return dp_cuda_launch(queue, s->function, dp_cuda_blocks(s->elements * DP_CUDA_BOX_LANES), DP_CUDA_THREADS,
+                        &arguments, sizeof arguments);
 }
 
 static dp_status enqueue_step(const dp_cuda_part *part, const dp_cuda_step *s, dp_queue *queue, ptrdiff_t distance) {

@@ -20,7 +20,9 @@ typedef struct {
   size_t table;
   int64_t elements;
   int64_t tensors, sources, targets;  // SUM
-  int count;                          // BOXES
+  int count;                          // BOXES, of which `elements` are chunks
+  size_t apart, spread;               // BOXES: tables
+  bool adds;                          // BOXES
   // UPLOAD (between host and device; of host input the source is in copy 0) and FETCH (from another GPU or to it).
   char *to;
   const char *from;
@@ -55,9 +57,33 @@ dp_status dp_cuda_part_enqueue(const dp_cuda_part *part, dp_queue *queue, ptrdif
 dp_status dp_cuda_transfer_sum(const dp_transfer *transfer, dp_cuda_part *parts, int n_parts) DP_MUST_USE;
 dp_status dp_cuda_transfer_boxes(const dp_transfer *transfer, dp_cuda_part *parts, int n_parts) DP_MUST_USE;
 
-// The function that copies or reduces elements. EX_UNAVAILABLE: not of that type.
-dp_status dp_cuda_transfer_function(const char *name, const char *source, dp_region_action action, dp_dtype dtype,
-                                    const dp_cuda_function **function) DP_MUST_USE;
+// Boxes that are copied, or summed up, at once. All their targets are disjoint.
+typedef struct {
+  const dp_transfer *from;
+  dp_region_action action;  // COPY: of one source, onto nothing
+  bool adds;                // what the only target holds comes before the sources
+  int64_t sources, targets, rows;
+  const int64_t *apart;   // (rows, sources) bytes from a box's source to each of them
+  const int64_t *spread;  // (rows, targets) and from its target
+  int count;
+  const dp_cuda_box *boxes;  // of units that are elements, of rank 0 too; `before` and `units` are not set
+} dp_cuda_moves;
+// Adds the launches.
+dp_status dp_cuda_transfer_move(const dp_cuda_moves *moves, dp_cuda_part *part) DP_MUST_USE;
+
+// How many sources each part of a list of copies sums up, all of the same region; 0: it does something else, or the
+// copy engines are to do it.
+int dp_cuda_transfer_addends(const dp_transfer *transfer);
+// Whether copy number i of every part copies the same region of the same source, and copies of one part write apart, so
+// that each source is read once and written to all targets.
+bool dp_cuda_transfer_copies_alike(const dp_transfer *transfer);
+// Whether copies of one part write apart from each other, as far as can be told, so that their order is free.
+bool dp_cuda_transfer_writes_apart(const dp_transfer *transfer);
+
+// The function that copies or reduces elements; `defines`: what its text needs besides. EX_UNAVAILABLE: not of that
+// type.
+dp_status dp_cuda_transfer_function(const char *name, const char *defines, const char *source, dp_region_action action,
+                                    dp_dtype dtype, const dp_cuda_function **function) DP_MUST_USE;
 // The GPU that holds an address, for parts of several GPUs; *gpu NULL: it is the host's, or there is only one part,
 // which reaches everything.
 dp_status dp_cuda_part_holding(int n_parts, const void *address, const dp_cuda_gpu **gpu) DP_MUST_USE;

@@ -193,7 +193,8 @@ dp_status dp_cuda_transfer_sum(const dp_transfer *from, dp_cuda_part *parts, int
   while (from->begin[s.tensors] < from->count) s.tensors++;
   for (int p = 0; p < n_parts; p++) {
     if (parts[p].gpu) DP_TRY(dp_cuda_gpu_use(parts[p].gpu));
-    DP_TRY(dp_cuda_transfer_function("all_reduce", dp_cuda_source_all_reduce, from->action, from->dtype, &s.function));
+    DP_TRY(
+        dp_cuda_transfer_function("all_reduce", "", dp_cuda_source_all_reduce, from->action, from->dtype, &s.function));
   }
   s.source_gpus = calloc((size_t)from->n_sources + 1, sizeof *s.source_gpus);
   s.target_gpus = calloc((size_t)from->n_targets + 1, sizeof *s.target_gpus);

@@ -11,12 +11,16 @@ typedef struct {
   uint32_t first, end;
 } stretch;
 
-// Devices exchange elements by their places in the plain layout.
-static dp_status check_plain(dp_checker *c, uint32_t instruction, size_t count, const uint32_t *tensors) {
-  for (size_t k = 0; k < count; k++)
-    if (tensors[k] && c->tensors[tensors[k] - 1].claim->layout != DP__LAYOUT__PLAIN)
+// What is moved keeps its layout. A Send's operand and its Recv's result are looked at together.
+static dp_status check_layouts(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  for (size_t k = 0; k < in->n_inputs && in->n_outputs; k++) {
+    const dp_checker_tensor *from = dp_checker_input(c, in, k);
+    const dp_checker_tensor *to = dp_checker_output(c, in, k < in->n_outputs ? k : 0);
+    if (from && to && from->claim->layout != to->claim->layout)
       return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_LAYOUT,
-                             "it moves '%s', which is not plain", c->tensors[tensors[k] - 1].value->name);
+                             "it moves '%s' from one layout to another", from->value->name);
+  }
   return DP_OK;
 }
 
@@ -27,8 +31,7 @@ static dp_status check_communication(const stretch *s, uint32_t instruction) {
   dp_attr *attrs;
   DP_TRY(dp_checker_wrap(s->c, dp_checker_at_instruction(s->c, instruction), DP_RULE_MEANING_CONVERSION,
                          dp_proto_to_attrs(s->arena, in->n_attributes, in->attributes, &n_attrs, &attrs)));
-  DP_TRY(check_plain(s->c, instruction, in->n_inputs, in->inputs));
-  DP_TRY(check_plain(s->c, instruction, in->n_outputs, in->outputs));
+  DP_TRY(check_layouts(s->c, instruction));
   return dp_checker_conversion(s->c, instruction);
 }
 

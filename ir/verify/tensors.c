@@ -4,6 +4,18 @@
 #include "ir/file/proto.h"
 #include "ir/verify/checker.h"
 
+// What programs hand on to each other and to the host is plain; so is what no memory holds.
+static dp_status check_image(dp_checker *c, size_t i, const dp_checker_tensor *t) {
+  const Dp__DeviceTensor *m = t->claim;
+  const bool stored = t->value->kind == DP_VALUE_VARIABLE || m->version;
+  if (t->value->type.shape.rank == 4 && !stored && (m->space == DP__SPACE__TRANSIENT || m->space == DP__SPACE__OFFLOAD))
+    return DP_OK;
+  return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
+                         "tensor %zu ('%s') has %d dims in %s memory, and is not plain: only images between two nodes "
+                         "may lie otherwise",
+                         i, t->value->name, t->value->type.shape.rank, dp_plan_form_space(m->space));
+}
+
 static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   if (m->dtype != (int32_t)t->value->type.dtype)
@@ -13,13 +25,7 @@ static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t)
     return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
                            "tensor %zu ('%s') has stage %u, and this is stage %u", i, t->value->name, m->stage,
                            c->role_index);
-  // What programs hand on to each other, and to the host, is plain; so is what no memory holds.
-  if (m->layout != DP__LAYOUT__PLAIN && (t->value->type.shape.rank != 4 || m->space != DP__SPACE__TRANSIENT))
-    return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
-                           "tensor %zu ('%s') has %d dims in %s memory, and is not plain: only images in transient "
-                           "memory may lie otherwise",
-                           i, t->value->name, t->value->type.shape.rank, dp_plan_form_space(m->space));
-  return DP_OK;
+  return m->layout == DP__LAYOUT__PLAIN ? DP_OK : check_image(c, i, t);
 }
 
 static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t) {

@@ -94,6 +94,7 @@ static dp_status check_pair(dp_checker *c, const dp_checker_transfer *send, cons
     return FAIL_AT_RECV("it receives '%s' as version %u, %s, %llu bytes; sent are version %u, %s, %llu bytes", name,
                         y->version, dp_type_name((dp_dtype)y->dtype), (unsigned long long)y->bytes, x->version,
                         dp_type_name((dp_dtype)x->dtype), (unsigned long long)x->bytes);
+  if (x->layout != y->layout) return FAIL_AT_RECV("it receives '%s' in another layout than it is sent in", name);
   if (!dp_checker_placed_alike(c, send->at, recv->at))
     return FAIL_AT_RECV("it receives '%s' placed %s; sent it is %s", name,
                         dp_checker_placements_print(c, recv->at, a, sizeof a),

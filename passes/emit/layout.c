@@ -1,11 +1,12 @@
 // layout: images in 16 bits lie channels-last, in NHWC, around convolutions, for targets whose convolutions gain by it.
 //
-// A value of rank 4 may lie so if a kernel makes it and only kernels read it: inputs, outputs, variables, and what
-// devices exchange are plain. Such values begin in NHWC where nodes connect them with a convolution. Where no kernel
-// takes a node's operands and results as they lie, those in NHWC become plain, and so on until each node has a kernel.
-// What is then connected with no convolution in NHWC becomes plain too. No node converts one layout into the other by
-// itself: kernels of elementwise nodes take each operand and result as it lies, so that the Cast of a weight in float32
-// makes it NHWC, and that of its gradient makes it plain again.
+// A value of rank 4 may lie so if it exists between two nodes alone: inputs, outputs and variables are plain, and so is
+// what stages of a pipeline send each other, whose graphs are looked at one by one. Such values begin in NHWC where
+// nodes connect them with a convolution. Where no kernel takes a node's operands and results as they lie, those in NHWC
+// become plain, and so on until each node has a kernel. What devices exchange keeps its layout. What is then connected
+// with no convolution in NHWC becomes plain too. No node converts one layout into the other by itself: kernels of
+// elementwise nodes take each operand and result as it lies, so that the Cast of a weight in float32 makes it NHWC, and
+// that of its gradient makes it plain again.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -25,15 +26,23 @@ typedef struct {
 // ---- the graph ------------------------------------------------------------------------------------------------------
 
 static bool is_image(const dp_value *v) {
-  return v->kind == DP_VALUE_RESULT && v->space == DP_SPACE_TRANSIENT && v->type.shape.rank == 4 &&
-         (v->type.dtype == DP_BFLOAT16 || v->type.dtype == DP_FLOAT16);
+  return v->kind == DP_VALUE_RESULT && (v->space == DP_SPACE_TRANSIENT || v->space == DP_SPACE_OFFLOAD) &&
+         v->type.shape.rank == 4 && (v->type.dtype == DP_BFLOAT16 || v->type.dtype == DP_FLOAT16);
+}
+
+static bool is_one_of(const dp_node *node, const char *const *names) {
+  while (*names && strcmp(node->op->name, *names)) names++;
+  return *names != NULL;
 }
 
 static bool is_convolution(const dp_node *node) {
-  static const char *const names[] = {"Conv", "ConvGradInput", "ConvGradWeight"};
-  for (size_t i = 0; i < DP_COUNT(names); i++)
-    if (!strcmp(node->op->name, names[i])) return true;
-  return false;
+  static const char *const names[] = {"Conv", "ConvGradInput", "ConvGradWeight", NULL};
+  return is_one_of(node, names);
+}
+
+static bool is_between_stages(const dp_node *node) {
+  static const char *const names[] = {"Send", "Recv", NULL};
+  return is_one_of(node, names);
 }
 
 // Operand k of the node, or the result after its operands.
@@ -64,7 +73,7 @@ static void find_free(work *w) {
   for (int i = 0; i < graph->n_outputs; i++) w->free[graph->outputs[i].value->id] = false;
   for (int i = 0; i < graph->n_updates; i++) w->free[graph->updates[i].value->id] = false;
   for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < ends_of(graph->nodes[i]) && dp_op_is(graph->nodes[i]->op, DP_OP_COMMUNICATION); k++)
+    for (int k = 0; is_between_stages(graph->nodes[i]) && k < ends_of(graph->nodes[i]); k++)
       if (end_of(graph->nodes[i], k)) w->free[end_of(graph->nodes[i], k)->id] = false;
 }
 
@@ -114,16 +123,29 @@ static bool has_kernel(const work *w, const dp_node *node) {
   return dp_kernels_select(w->compile, &spec) != NULL;
 }
 
+static void make_plain(work *w, dp_value *v) {
+  if (v && v->layout != DP_LAYOUT_PLAIN) set(w, v, DP_LAYOUT_PLAIN);
+}
+
+// Several operands that go together to one result lie alike too.
+static void settle_communication(work *w, const dp_node *node) {
+  for (int k = 0; k < node->n_inputs && node->n_outputs; k++) {
+    dp_value *from = node->inputs[k], *to = node->outputs[k < node->n_outputs ? k : 0];
+    if (from->layout == to->layout) continue;
+    make_plain(w, from);
+    make_plain(w, to);
+  }
+}
+
 static void settle(work *w) {
   for (int32_t i = 0; i < w->graph->n_nodes; i++)
     if (has_images(w->graph->nodes[i])) open_node(w, i);
   while (w->n_open) {
     const dp_node *node = take_open(w);
-    if (!has_images(node) || has_kernel(w, node)) continue;
-    for (int k = 0; k < ends_of(node); k++) {
-      dp_value *v = end_of(node, k);
-      if (v && v->layout != DP_LAYOUT_PLAIN) set(w, v, DP_LAYOUT_PLAIN);
-    }
+    if (dp_op_is(node->op, DP_OP_COMMUNICATION))
+      settle_communication(w, node);
+    else if (has_images(node) && !has_kernel(w, node))
+      for (int k = 0; k < ends_of(node); k++) make_plain(w, end_of(node, k));
   }
 }
 

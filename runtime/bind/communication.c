@@ -54,8 +54,30 @@ static dp_status check_action(const dp_unit *unit, dp_region_action action, dp_d
                  dp_type_name(dtype));
 }
 
+// The shard as one of a plain tensor whose dims come in the order in which they lie: what is moved keeps its layout, so
+// that dims are named alike wherever it goes.
+static dp_local laid(const Dp__DeviceTensor *t, dp_local local) {
+  static const int nhwc[] = {0, 2, 3, 1};
+  if (t->layout != DP__LAYOUT__NHWC) return local;
+  dp_local turned = {.rank = local.rank};
+  for (int i = 0; i < (int)DP_COUNT(nhwc); i++) {
+    const int d = nhwc[i];
+    turned.symbolic |= (local.symbolic >> d & 1) << i;
+    turned.whole[i] = local.whole[d];
+    turned.extents[i] = local.extents[d];
+    turned.outer[i] = local.outer[d];
+    turned.unit[i] = local.unit[d];
+    turned.k[i] = local.k[d];
+    turned.lo[i] = local.lo[d];
+    turned.hi[i] = local.hi[d];
+    turned.shards[i] = local.shards[d];
+  }
+  return turned;
+}
+
 static dp_shard_view view_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
-  return (dp_shard_view){dp_memory_address(b->binding->memory, t, device, b->slot), dp_bind_local(b, t, device)};
+  return (dp_shard_view){dp_memory_address(b->binding->memory, t, device, b->slot),
+                         laid(t, dp_bind_local(b, t, device))};
 }
 
 // ---- collectives ----------------------------------------------------------------------------------------------------
@@ -167,8 +189,8 @@ static dp_status bind_conversion(const dp_bind *b, dp_unit *unit) {
 // The part of an operand that its micro-batches fill. They lie side by side along one dim, in the extents of the whole
 // tensor.
 static dp_local filled(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
-  dp_local first = dp_bind_local_at(b, t, device, t->micro->first);
-  dp_local last = dp_bind_local_at(b, t, device, (int64_t)t->micro->first + t->micro->count - 1);
+  dp_local first = laid(t, dp_bind_local_at(b, t, device, t->micro->first));
+  const dp_local last = laid(t, dp_bind_local_at(b, t, device, (int64_t)t->micro->first + t->micro->count - 1));
   for (int d = 0; d < first.rank; d++) {
     first.hi[d] = last.hi[d];
     first.extents[d] = first.outer[d] * (first.hi[d] - first.lo[d]) * first.unit[d];

@@ -18,8 +18,9 @@ struct DrawnHead : RegionBuilder {
   bool trains, transposed, plain;
   int labels = -1, scores = -1;
 
-  // wanted: rows; -1: drawn. only: products, the sum or mean of the loss, and its gradient, and no more.
-  explicit DrawnHead(uint32_t seed, int64_t wanted = -1, dp_dtype of = DP_NO_TYPE, bool only = false)
+  // wanted: rows; -1: drawn. only: products, the sum or mean of the loss, and its gradient, and no more. many: classes;
+  // 0: drawn.
+  explicit DrawnHead(uint32_t seed, int64_t wanted = -1, dp_dtype of = DP_NO_TYPE, bool only = false, int64_t many = 0)
       : RegionBuilder(seed), plain(only) {
     static const dp_dtype types[] = {DP_FLOAT32, DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16};
     static const int64_t counts[] = {1, 40, 512, 700, 2047, 3000, 4100};
@@ -28,6 +29,7 @@ struct DrawnHead : RegionBuilder {
     rows = wanted >= 0 ? wanted : counts[seed / 4 % std::size(counts)];
     features = 1 + UpTo(12);
     classes = 1 + UpTo(plain ? 300 : 30);
+    if (many) classes = many;
     trains = UpTo(4) > 0;
     Draw();
     Number();
@@ -106,14 +108,14 @@ struct DrawnHead : RegionBuilder {
   }
 };
 
-// What a sum over so many rows loses. In 16 bits scores are rounded, on either side of a half, and so is each chunk's
-// sum. Where two scores are all but equal, another class may be the largest: of one row in a hundred at most.
+// What a sum over so many rows or classes loses. In 16 bits scores are rounded, on either side of a half, and so is each
+// chunk's sum. Where two scores are all but equal, another class may be the largest: of one row in a hundred at most.
 inline void ExpectCloseHeads(const DrawnHead &head, const Tensor &expected, const Tensor &found) {
   double scale = 1e-30;
   int64_t other_classes = 0;
   for (int64_t i = 0; i < expected.Count(); i++)
     if (std::isfinite(expected.Get(i))) scale = std::max(scale, std::fabs(expected.Get(i)));
-  const double root = std::sqrt(double(head.rows) + 1);
+  const double root = std::sqrt(double(std::max(head.rows, head.classes)) + 1);
   const double unit = head.dtype == DP_FLOAT64    ? 1e-13 * root
                       : head.dtype == DP_BFLOAT16 ? 0x1p-6
                       : head.dtype == DP_FLOAT16  ? 0x1p-8

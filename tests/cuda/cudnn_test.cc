@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cudnn/descriptor.h"
 #include "backends/cuda/cudnn/plan.h"
+#include "backends/cuda/gpu/calibration.h"
 #include "backends/cuda/gpu/choices.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/gpu/memory.h"
@@ -180,6 +181,38 @@ TEST_F(Plans, TakeTheFirstEngineThatWillDo) {
   spec.y[2] -= 2;
   spec.y[3] -= 2;
   EXPECT_EQ(Engine(), 0);
+}
+
+// What is much slower than the best so far is not measured for long.
+TEST_F(Plans, HopelessTrialsEndEarly) {
+  struct Counted {
+    dp_cudnn_plan plan;
+    void *rooms[4];
+    int runs;
+  } counted{};
+  bool found = false;
+  ASSERT_EQ(dp_cudnn_plan_make(calls, handle, nullptr, &spec, nullptr, &counted.plan, &found), DP_OK);
+  ASSERT_TRUE(found);
+  for (void *&room : counted.rooms) room = dp_cuda_allocate({false, 0}, 1 << 20, 256);
+  const auto run = [](void *context, dp_queue *queue) {
+    auto *c = static_cast<Counted *>(context);
+    c->runs++;
+    return dp_cudnn_plan_enqueue(&c->plan, static_cast<cudaStream_t>(dp_cuda_queue_stream(queue)), c->rooms[0],
+                                 c->rooms[1], c->rooms[2], c->rooms[3]);
+  };
+  const auto runs = [&](double best_ns, double *ns) {
+    counted.runs = 0;
+    EXPECT_EQ(dp_cuda_trial_time(run, &counted, best_ns, ns), DP_OK);
+    return counted.runs;
+  };
+  double whole = 0, hopeless = 0, close = 0;
+  EXPECT_EQ(runs(0, &whole), 22);
+  EXPECT_GT(whole, 0);
+  EXPECT_EQ(runs(whole / 10, &hopeless), 2);
+  EXPECT_GT(hopeless, whole / 5);
+  EXPECT_EQ(runs(whole, &close), 22);
+  for (void *room : counted.rooms) dp_cuda_release({false, 0}, room, 1 << 20);
+  dp_cudnn_plan_release(&counted.plan);
 }
 
 TEST_F(Plans, TakeWinogradOnlyWhereItIsAllowed) {

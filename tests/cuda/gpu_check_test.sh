@@ -134,13 +134,14 @@ case \$* in *theirs.py* | *peaks.py*) exec $here/tests/bench/stand_in.py "\$@" ;
 exec python3 "\$@"
 SCRIPT
 chmod +x bin/torch
-try env DP_TORCH_PYTHON="$PWD/bin/torch" pack/gpu_check --out bench --small --calibrate --steps=3 mlp/compile \
-  mnist-cnn/alone
+try env DP_TORCH_PYTHON="$PWD/bin/torch" pack/gpu_check --out bench --small --calibrate --fast-math=winograd --steps=3 \
+  mlp/compile mnist-cnn/alone
 [ $status = 0 ] || { mv bench figures && fail "bench/gpu ends with $status"; }
 for line in 'mlp/compile: Stand-in, 570.00, 2048 MiB, fp32, batch 8, .*' '  compile +40.000 ms .*' \
   '  theirs / ours: time .*' 'mnist-cnn/alone: .*' '  loss ours +1: [0-9.]+  2: [0-9.]+  3: [0-9.]+'; do
   grep -Eqx -- "$line" bench/figures || fail "the figures of bench/gpu lack $line: $(cat bench/figures bench/bench.log)"
 done
+grep -q '"fast_math": "winograd"' bench/bench.json || fail "bench/gpu is not told of --fast-math"
 grep -q '"commit": "0123456789abcdef"' bench/bench.json || fail "bench.json does not say of which commit"
 try env DP_TORCH_PYTHON="$PWD/bin/torch" FAIL=steps pack/gpu_check --out bench --small --steps=3 mlp/compile
 [ $status = 1 ] && grep -q '^mlp/compile: failed: ' bench/figures || fail "a peer that fails is not reported"

@@ -44,9 +44,7 @@ class CudaHead : public testing::Test {
   }
 };
 
-void EqualsTheReference(uint32_t seed, int64_t rows) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  DrawnHead head = HeadOf(seed, rows);
+void EqualsTheReference(DrawnHead head) {
   const std::vector<Tensor> in = head.Tensors(0, head.n_inputs);
   const std::vector<Tensor> expected =
       ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &head, in);
@@ -61,14 +59,27 @@ void EqualsTheReference(uint32_t seed, int64_t rows) {
 TEST_F(CudaHead, EqualsTheReference) {
   int plain = 0;
   for (uint32_t seed = 0; seed < 2 * kSeeds; seed++) {
-    EqualsTheReference(seed, -1);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    EqualsTheReference(HeadOf(seed, -1));
     plain += KernelsOf(HeadOf(seed, -1)).size() > 1;
   }
   EXPECT_GE(plain, kSeeds * 3 / 4);  // all but those in float64
 }
 
 TEST_F(CudaHead, OfNoRows) {
-  for (uint32_t seed = 0; seed < 2 * kSeeds; seed++) EqualsTheReference(seed, 0);
+  for (uint32_t seed = 0; seed < 2 * kSeeds; seed++) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    EqualsTheReference(HeadOf(seed, 0));
+  }
+}
+
+// Rows that are held in registers as a whole, and that are not.
+TEST_F(CudaHead, OfManyClasses) {
+  for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT32})
+    for (int64_t classes : {9001, 70001}) {
+      SCOPED_TRACE(std::to_string(classes) + " classes");
+      EqualsTheReference(DrawnHead(kSeeds + 2, 3, dtype, true, classes));
+    }
 }
 
 TEST_F(CudaHead, NamesTheLabelThatIsRefused) {

@@ -125,15 +125,22 @@ TEST(Layouts, OfRegions) {
   EXPECT_GT(mixed, 10);
 }
 
-// A region that has another member.
-TEST(Layouts, OfRegionsWithSumsArePlain) {
+// Another member takes plain values alone; elementwise ones beside it take what lies otherwise.
+TEST(Layouts, OfRegionsWithSums) {
+  ASSERT_EQ(OpenDevice(), "");
   RegionBuilder b(1);
   const int x = b.Operand(DP_BFLOAT16, {2, 3, 4, 4});
   const int y = b.Add("", "Relu", {x}, DP_BFLOAT16, {2, 3, 4, 4}, true);
   b.Add("", "ReduceSum", {y}, DP_BFLOAT16, {2, 3, 4, 1}, true, {b.Axes({3})});
   b.Number();
-  EXPECT_NE(Select(b.spec), nullptr);
+  const std::vector<Tensor> in = b.Tensors(0, b.n_inputs);
+  const std::vector<Tensor> expected = ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &b, in);
   b.values[0].layout = DP_LAYOUT_NHWC;
+  ASSERT_NE(Select(b.spec), nullptr);
+  const Outcome found = RunKernel(Select(b.spec), b.spec, in, b.Tensors(b.n_inputs, b.n_outputs));
+  ASSERT_EQ(found.error, "");
+  for (size_t k = 0; k < expected.size(); k++) ExpectSame(expected[k], found.results[k], false);
+  b.values[1].layout = DP_LAYOUT_NHWC;  // y
   EXPECT_EQ(Select(b.spec), nullptr);
 }
 

@@ -19,9 +19,12 @@
 
 #include "backends/cuda/blaslt/loss_head.h"
 #include "backends/cuda/cudnn/attention_step.h"
+#include "backends/cuda/cudnn/column_convolution.h"
+#include "backends/cuda/cudnn/columns.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/target.h"
+#include "backends/cuda/transfer.h"
 #include "tests/backends/drawn_head.h"
 #include "tests/cuda/library_kernels.h"
 #include "tests/ir/text/text_helper.h"
@@ -172,6 +175,8 @@ void Prepare(const Spec &spec, const dp_kernel *kernel, const std::string &name)
 void PrepareLarge() {
   const Problem large[] = {
       {"Transpose", "", "float32[40,40]", "", 1, 1},
+      {"Transpose", "", "bfloat16[3,64,40]", "perm=[0,2,1]", 1, 1},
+      {"Gather", "", "float32[9,768], int64[N]", "", 4, 1},
       {"ReduceLogSumExp", "", "float32[5000]", "", 1, 1},
       {"ReduceSum", "", "bfloat16[5000,40]", "axes=[0]", 1, 1},
       {"ReduceSum", "", "float32[5000,40]", "axes=[0]", 1, 1},
@@ -264,6 +269,18 @@ void PrepareAroundAttention() {
     }
 }
 
+// What convolutions by columns launch beside products.
+void PrepareColumns() {
+  const Ready weight = Draw(
+      {"ConvGradWeight", "dp", "float32[N,16,32,32], float32[N,32,32,32]", "shape=[32,16,3,3], pads=[1,1,1,1]", 4, 1});
+  const Spec of_weight(weight.built->node, weight.in, weight.out);
+  ASSERT_EQ(Message(dp_columns_add_functions(&dp_kernel_cuda_cudnn_dp_ConvGradWeight, &of_weight)), "");
+  const Ready input = Draw(
+      {"ConvGradInput", "dp", "float32[16,32,3,3], float32[N,16,32,32]", "shape=[N,32,32,32], pads=[1,1,1,1]", 4, 1});
+  const Spec of_input(input.built->node, input.in, input.out);
+  ASSERT_EQ(Message(dp_column_convolution_add_functions(&dp_kernel_cuda_cudnn_dp_ConvGradInput, &of_input)), "");
+}
+
 // What heads with cuBLASLt's products launch beside them.
 void PrepareHeads() {
   for (dp_dtype dtype : {DP_FLOAT32, DP_BFLOAT16}) {
@@ -273,6 +290,32 @@ void PrepareHeads() {
     ASSERT_TRUE(dp_kernel_cuda_blaslt_Region.match(&head.spec));
     ASSERT_EQ(Message(dp_cuda_loss_head_add(&head.spec)), "");
   }
+}
+
+// What collectives of our own launch: sums of everything, of parts, and copies of parts.
+void PrepareTransfers() {
+  dp_arena *arena = dp_arena_create(0);
+  dp_mesh mesh = {};
+  dp_shape shape = {};
+  dp_shard_view whole[2], parts[2];
+  char memory[1024];
+  const dp_placement split = dp_shard(0), all = dp_replicate();
+  mesh.n_axes = 1;
+  mesh.axes[0].name = "x";
+  mesh.axes[0].size = 2;
+  shape.rank = 1;
+  shape.dims[0] = dp_dim_of(16);
+  for (int64_t d = 0; d < 2; d++) {
+    int64_t at[DP_MAX_MESH] = {d};
+    whole[d] = {&memory[512 * d], dp_shard_range(&shape, &all, &mesh, at, 0)};
+    parts[d] = {&memory[512 * d + 256], dp_shard_range(&shape, &split, &mesh, at, 0)};
+  }
+  for (dp_dtype dtype : {DP_FLOAT32, DP_BFLOAT16})
+    for (const dp_transfer *transfer : {dp_transfer_reduce(arena, dtype, DP_REGION_SUM, 1, 2, whole, 2, whole),
+                                        dp_transfer_shards(arena, dtype, DP_REGION_SUM, 2, whole, 2, parts),
+                                        dp_transfer_shards(arena, dtype, DP_REGION_COPY, 2, parts, 2, whole)})
+      ASSERT_EQ(Message(dp_cuda_transfer_add(transfer)), "");
+  dp_arena_destroy(arena);
 }
 
 TEST(Nvrtc, CompilesEveryFunction) {
@@ -294,6 +337,8 @@ TEST(Nvrtc, CompilesEveryFunction) {
   PrepareCausal();
   PrepareAroundAttention();
   PrepareHeads();
+  PrepareColumns();
+  PrepareTransfers();
   EXPECT_GT(prepared, full ? 1000 : 80);
   const std::vector<int> kinds = full ? std::vector<int>{80, 90, 100, 120} : std::vector<int>{90};
   int major, minor;

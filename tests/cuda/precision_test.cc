@@ -1,17 +1,12 @@
 // Training in 16 bits (--precision=bf16, fp16) on the backend cuda: losses and weights are the CPU backend's, by every
 // strategy, but for sums that float32 takes in another order, and so does each order in which late streams run.
-#include <cmath>
 #include <cstring>
 
-#include "tests/cuda/steer.h"
+#include "tests/cuda/precision.h"
 #include "tests/end_to_end/digit_models.h"
-#include "tests/end_to_end/training.h"
 
 namespace dp_test {
 namespace {
-
-// The last batches are short.
-const std::vector<int64_t> kBatches = {8, 8, 8, 5, 8, 8};
 
 // The network of convolutions without the one bias that a convolution adds: a normalisation takes it out again anyway.
 std::string WithoutBias() {
@@ -35,42 +30,6 @@ const char *const kStrategies[] = {
     "strategy=pipeline devices=2 microbatches=4",
 };
 
-struct Outcome {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<double>> variables;
-};
-
-Outcome Train(const std::string &model, const std::string &options) {
-  Training training(Compile(model, "batch=8 " + options));
-  Outcome outcome;
-  outcome.losses = training.TrainAll(kBatches);
-  outcome.losses.push_back(training.Evaluate(0, 7));
-  for (const auto &entry : training.State()) outcome.variables[entry.first] = training.Numbers(entry.first);
-  EXPECT_EQ(training.Replicas(), "");
-  return outcome;
-}
-
-// The root of the mean square difference of the network's weights, relative to that of `b` itself.
-double Distance(const Outcome &a, const Outcome &b) {
-  double difference = 0, whole = 0;
-  for (const char *name : {"c1.w", "c2.w", "fc.w", "w1", "w2"}) {
-    if (!b.variables.count(name)) continue;
-    const std::vector<double> &p = a.variables.at(name), &q = b.variables.at(name);
-    for (size_t i = 0; i < q.size(); i++) {
-      difference += std::pow(p[i] - q[i], 2);
-      whole += q[i] * q[i];
-    }
-  }
-  EXPECT_GT(whole, 0);
-  return std::sqrt(difference / whole);
-}
-
-double LossDistance(const Outcome &a, const Outcome &b) {
-  double most = 0;
-  for (size_t i = 0; i < b.losses.size(); i++) most = std::max(most, std::fabs(a.losses[i] / b.losses[i] - 1));
-  return most;
-}
-
 class CudaPrecision : public testing::TestWithParam<std::tuple<int, int, const char *>> {};
 
 // Rounding to 16 bits moves losses and weights; where the backends round differently they are as far from each other.
@@ -81,22 +40,22 @@ TEST_P(CudaPrecision, RoundsAsTheCpu) {
   const std::string options = " " + strategy + " precision=" + precision;
   SCOPED_TRACE(options);
   const bool has_communication = strategy.find("comm-") != std::string::npos;
-  const Outcome cpu = Train(model, "target=cpu" + options);
-  const Outcome wide =
+  const Trained cpu = Train(model, "target=cpu" + options);
+  const Trained wide =
       Train(model, "target=cpu " + (has_communication ? std::string("strategy=data devices=4") : strategy));
   if (IsStandin()) DP_STEER(dp_standin_seed)(1);
-  const Outcome cuda = Train(model, "target=cuda" + options);
+  const Trained cuda = Train(model, "target=cuda" + options);
   std::printf("%s: losses %.1e apart, %.1e from float32; weights %.1e, %.1e\n", options.c_str(),
               LossDistance(cuda, cpu), LossDistance(wide, cpu), Distance(cuda, cpu), Distance(wide, cpu));
   EXPECT_EQ(cuda.variables.size(), cpu.variables.size());
   EXPECT_GT(LossDistance(wide, cpu), 0);
   const bool biased = std::get<0>(GetParam()) == BIASED;
-  // A single element that falls on the other side of a half shows in a loss.
+  // A single element that falls on the other side of a half shows in a loss; where a GPU's libraries sum, in weights too.
   EXPECT_LT(LossDistance(cuda, cpu), biased ? 1e-3 : 0.2 * LossDistance(wide, cpu) + 2e-5);
-  EXPECT_LT(Distance(cuda, cpu), biased ? 1e-2 : 0.2 * Distance(wide, cpu));
+  EXPECT_LT(Distance(cuda, cpu), biased ? 1e-2 : 0.2 * Distance(wide, cpu) + (IsStandin() ? 0 : 2e-5));
   if (!IsStandin()) return;
   DP_STEER(dp_standin_seed)(2);
-  const Outcome again = Train(model, "target=cuda" + options);
+  const Trained again = Train(model, "target=cuda" + options);
   EXPECT_EQ(again.losses, cuda.losses);
   EXPECT_EQ(again.variables, cuda.variables);
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/cuda/steer.h"
+#include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {
@@ -113,6 +114,25 @@ TEST_P(Updates, ReadGradientsOfSixteenBits) {
         EXPECT_EQ(found.Numbers(name), expected.Numbers(name)) << name;
       }
   }
+}
+
+// So it is with those that lie in NHWC beside parameters that are plain.
+TEST_P(Updates, ReadGradientsInNhwc) {
+  const auto &c = kCases[GetParam()];
+  const std::string options = std::string("target=cuda batch=8 precision=bf16 optimizer=") + c.optimizer;
+  const Plan plan = Compile(kConvolutions, options);
+  int64_t images = 0;
+  for (const Location &at : Instructions(plan, "train", 0)) {
+    const Dp__Instruction *in = At(plan, at);
+    if (std::string(in->kernel) != "cuda.updates.dp.Region") continue;
+    for (size_t k = 0; k < in->n_inputs; k++)
+      images +=
+          plan->roles[0]->programs[FindProgram(plan, "train")]->tensors[in->inputs[k] - 1]->layout == DP__LAYOUT__NHWC;
+  }
+  EXPECT_EQ(images, strcmp(c.name, "Clipped") ? 3 : 0);
+  Training expected(Compile(kConvolutions, options + " no-fuse=yes")), found(plan);
+  for (int step = 0; step < 4; step++) EXPECT_EQ(found.Train(8 * step, 8), expected.Train(8 * step, 8)) << step;
+  for (const char *name : {"c1.w", "c2.w", "c3.w"}) EXPECT_EQ(found.Numbers(name), expected.Numbers(name)) << name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Updates, testing::Range(0, int(std::size(kCases))),

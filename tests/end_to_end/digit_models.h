@@ -56,6 +56,85 @@ inline const char kCnn[] = R"dpt(model cnn {
   output logits
 })dpt";
 
+// A residual block of three convolutions and one beside them, behind a maximum, as in ResNet-50.
+inline const char kResidual[] = R"dpt(model residual {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.05,momentum=0.9)"
+  input x: float32[N,1,8,8]
+  parameter c0.w: float32[8,1,3,3] = kaiming_uniform()
+  parameter n0.w: float32[8] = ones
+  parameter n0.b: float32[8] = zeros
+  buffer n0.mean: float32[8] = zeros
+  buffer n0.var: float32[8] = ones
+  parameter c1.w: float32[4,8,1,1] = kaiming_uniform()
+  parameter n1.w: float32[4] = ones
+  parameter n1.b: float32[4] = zeros
+  buffer n1.mean: float32[4] = zeros
+  buffer n1.var: float32[4] = ones
+  parameter c2.w: float32[4,4,3,3] = kaiming_uniform()
+  parameter n2.w: float32[4] = ones
+  parameter n2.b: float32[4] = zeros
+  buffer n2.mean: float32[4] = zeros
+  buffer n2.var: float32[4] = ones
+  parameter c3.w: float32[16,4,1,1] = kaiming_uniform()
+  parameter n3.w: float32[16] = ones
+  parameter n3.b: float32[16] = zeros
+  buffer n3.mean: float32[16] = zeros
+  buffer n3.var: float32[16] = ones
+  parameter c4.w: float32[16,8,1,1] = kaiming_uniform()
+  parameter n4.w: float32[16] = ones
+  parameter n4.b: float32[16] = zeros
+  buffer n4.mean: float32[16] = zeros
+  buffer n4.var: float32[16] = ones
+  parameter fc.w: float32[10,16] = kaiming_uniform()
+  parameter fc.b: float32[10] = zeros
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  c0 = Conv(s, c0.w) {pads=[1,1,1,1]}
+  n0, m0, v0 = BatchNormalization(c0, n0.w, n0.b, n0.mean, n0.var) {training_mode=1, unbiased=1}
+  r0 = Relu(n0)
+  p = MaxPool(r0) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}
+  c1 = Conv(p, c1.w)
+  n1, m1, v1 = BatchNormalization(c1, n1.w, n1.b, n1.mean, n1.var) {training_mode=1, unbiased=1}
+  r1 = Relu(n1)
+  c2 = Conv(r1, c2.w) {pads=[1,1,1,1]}
+  n2, m2, v2 = BatchNormalization(c2, n2.w, n2.b, n2.mean, n2.var) {training_mode=1, unbiased=1}
+  r2 = Relu(n2)
+  c3 = Conv(r2, c3.w)
+  n3, m3, v3 = BatchNormalization(c3, n3.w, n3.b, n3.mean, n3.var) {training_mode=1, unbiased=1}
+  c4 = Conv(p, c4.w)
+  n4, m4, v4 = BatchNormalization(c4, n4.w, n4.b, n4.mean, n4.var) {training_mode=1, unbiased=1}
+  sum = Add(n3, n4)
+  r = Relu(sum)
+  g = GlobalAveragePool(r)
+  f = Flatten(g)
+  logits = Gemm(f, fc.w, fc.b) {transB=1}
+  output logits
+})dpt";
+
+// Convolutions alone, so that whatever lies between them can be in NHWC.
+inline const char kConvolutions[] = R"dpt(model convolutions {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.02)"
+  input x: float32[N,1,8,8]
+  parameter c1.w: float32[8,1,3,3] = kaiming_uniform()
+  parameter c2.w: float32[16,8,3,3] = kaiming_uniform()
+  parameter c3.w: float32[8,16,3,3] = kaiming_uniform()
+  parameter fc.w: float32[10,32] = kaiming_uniform()
+  parameter fc.b: float32[10] = zeros
+  constant scale: float32[] = 255
+  s = Div(x, scale)
+  c1 = Conv(s, c1.w) {pads=[1,1,1,1]}
+  r1 = Relu(c1)
+  c2 = Conv(r1, c2.w) {strides=[2,2], pads=[1,1,1,1]}
+  r2 = Relu(c2)
+  c3 = Conv(r2, c3.w)
+  r3 = Tanh(c3)
+  f = Flatten(r3)
+  logits = Gemm(f, fc.w, fc.b) {transB=1}
+  output logits
+})dpt";
+
 // A loss without classes, on log-probabilities; normalization of vectors; statistics kept as in ONNX.
 inline const char kSquares[] = R"dpt(model squares {
   loss "mse(y,target)"

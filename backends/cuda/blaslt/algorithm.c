@@ -143,7 +143,7 @@ static dp_status take_fastest(dp_blaslt_product *p, trial *t, const char *call, 
     double ns;
     if (!fits(&p->spec, &results[i])) continue;
     take(p, &results[i]);
-    dp_status failure = dp_cuda_trial_time(run, t, &ns);
+    dp_status failure = dp_cuda_trial_time(run, t, best.ns, &ns);
     if (failure) {
       dp_status_free(failure);
       continue;

@@ -23,7 +23,8 @@
 #include "ir/base/base.h"
 #include "ir/kernel/extents.h"
 
-enum { ALIGNED = 64 };
+// ENOUGH_BLOCKS of the loss keep a GPU busy; more rows are several to a block.
+enum { ALIGNED = 64, ENOUGH_BLOCKS = 256 };
 
 static bool match(const dp_kernel_spec *spec) {
   dp_loss_head head;
@@ -37,6 +38,7 @@ typedef struct {
   dp_head chunks;
   dp_dtype dtype;
   int64_t pitch;                                               // of scores
+  int vectors, threads;                                        // of the loss: of a thread, of a block
   bool copies;                                                 // weights, and their gradient
   uint64_t scores, weights, gradient, losses, workspace, end;  // where each begins in scratch
 } extents;
@@ -47,6 +49,12 @@ static uint64_t take(uint64_t *end, uint64_t bytes) {
   return at;
 }
 
+// So many vectors of a row are shared as evenly as warps allow.
+static void set_threads(extents *e, int64_t vectors) {
+  e->vectors = (int)((vectors + DP_HEAD_LOSS_THREADS - 1) / DP_HEAD_LOSS_THREADS);
+  e->threads = (int)dp_align_up((uint64_t)((vectors + e->vectors - 1) / e->vectors), DP_WARP);
+}
+
 static bool extents_of(const dp_kernel_spec *spec, extents *e) {
   *e = (extents){0};
   if (!dp_loss_head_of(spec, &e->of) || !dp_head_of(spec, DP_CUDA_HEAD_ROWS, &e->chunks)) return false;
@@ -55,6 +63,7 @@ static bool extents_of(const dp_kernel_spec *spec, extents *e) {
   const uint64_t each = dp_type_bytes(e->dtype);
   e->copies = head->classes % (DP_BLASLT_ALIGNMENT / (int64_t)each);
   e->pitch = e->copies ? (int64_t)dp_align_up((uint64_t)head->classes, ALIGNED) : head->classes;
+  set_threads(e, (e->pitch * (int64_t)each + DP_HEAD_LOSS_VECTOR - 1) / DP_HEAD_LOSS_VECTOR);
   const uint64_t rows = (uint64_t)e->chunks.most, copy = (uint64_t)(head->features * e->pitch) * each;
   e->scores = take(&e->end, rows * (uint64_t)e->pitch * each);
   e->weights = take(&e->end, e->copies ? copy : 0);
@@ -111,8 +120,10 @@ static dp_status make_products(const dp_kernel_spec *spec, const extents *e, int
 
 static dp_status add_functions(const dp_kernel_spec *spec, const extents *e, step *s) {
   const char *label = dp_cuda_type_of(spec->region->values[e->of.labels].dtype)->stored;
-  char defines[512];
-  snprintf(defines, sizeof defines, "%s#define LABEL %s\n", dp_cuda_type_of(e->dtype)->defines, label);
+  char defines[1024];
+  snprintf(defines, sizeof defines, "%s%s#define LABEL %s\n#define VECTORS %d\n#define HELD %d\n",
+           dp_cuda_type_of(e->dtype)->defines, dp_cuda_type_of(e->dtype)->pairs, label, e->vectors,
+           (int)dp_min_i64(e->vectors, DP_HEAD_LOSS_HELD));
   DP_TRY(dp_cuda_function_add("head_loss", defines, dp_cuda_source_head_loss, &s->loss));
   snprintf(defines, sizeof defines, "%s#define LABEL %s\n", dp_cuda_type_of(DP_FLOAT32)->defines, label);
   if (e->of.loss >= 0) DP_TRY(dp_cuda_function_add("loss_sum", defines, dp_cuda_source_loss_sum, &s->sum));
@@ -201,10 +212,9 @@ static dp_cross_entropy_arguments loss_of(const running *r) {
 }
 
 static dp_status put_losses(const running *r, const dp_cross_entropy_arguments *loss, int64_t first, int64_t rows) {
-  const dp_head_loss_arguments a = {.loss = *loss, .pitch = r->s->e.pitch, .first = first};
-  int threads = DP_WARP;
-  while (threads < DP_HEAD_LOSS_THREADS && threads * 2 * (DP_HEAD_LOSS_VECTOR / 2) <= a.pitch) threads *= 2;
-  return dp_cuda_launch(r->queue, r->s->loss, rows, threads, &a, sizeof a);
+  const int64_t each = dp_min_i64(DP_HEAD_LOSS_ROWS, dp_max_i64(1, rows / ENOUGH_BLOCKS));
+  const dp_head_loss_arguments a = {.loss = *loss, .pitch = r->s->e.pitch, .first = first, .rows = rows, .each = each};
+  return dp_cuda_launch(r->queue, r->s->loss, (rows + each - 1) / each, r->s->e.threads, &a, sizeof a);
 }
 
 static dp_status run_chunk(const running *r, const dp_cross_entropy_arguments *loss, int c) {

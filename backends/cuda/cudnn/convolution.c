@@ -62,6 +62,13 @@ static dp_cudnn_spec spec_of(const dp_kernel_spec *spec, dp_cudnn_kind kind, con
   return s;
 }
 
+dp_status dp_cudnn_convolution_spec(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, dp_cudnn_spec *made) {
+  dp_conv e;
+  DP_TRY(dp_cuda_conv_extents(spec, c->conv, &e));
+  *made = spec_of(spec, c->kind, &e);
+  return DP_OK;
+}
+
 static dp_status make_plan(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, const dp_conv *e, step *s) {
   const dp_cudnn_spec wanted = spec_of(spec, c->kind, e);
   // Where pads differ, cuDNN 9's gradient of the weight has given wrong numbers on an H200, without an error.

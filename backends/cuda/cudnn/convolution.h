@@ -33,6 +33,9 @@ static inline uint64_t dp_cudnn_workspace(uint64_t bytes) {
 }
 
 uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec);
+// What cuDNN is asked. EX_DATAERR: the channels are not whole groups.
+dp_status dp_cudnn_convolution_spec(const dp_kernel_spec *spec, const dp_cudnn_convolution *convolution,
+                                    dp_cudnn_spec *made) DP_MUST_USE;
 dp_status dp_cudnn_convolution_prepare(const dp_kernel_spec *spec, const dp_cudnn_convolution *convolution,
                                        void **state) DP_MUST_USE;
 void dp_cudnn_convolution_release(void *state);

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cudnn/descriptor.h"
 #include "ir/graph/type.h"
+#include "ir/kernel/calibration.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,6 +73,8 @@ dp_status dp_cudnn_plan_choose(const dp_cudnn_calls *calls, cudnnHandle_t handle
                                dp_cudnn_plan *plan, bool *found) DP_MUST_USE;
 // "configuration 3, engine 12": by its place among those that the heuristics name.
 void dp_cudnn_plan_choice(const dp_cudnn_plan *plan, char *text, size_t room);
+// choose.c: what cuDNN is asked, less the addresses: "cuDNN gradient of weight float32 x 64,3,8,8 ...".
+void dp_cudnn_describe_call(const dp_cudnn_spec *spec, char text[DP_CALIBRATION_TEXT]);
 void dp_cudnn_plan_release(dp_cudnn_plan *plan);
 // Puts it on a stream. The addresses are the device's; which of them is written depends on the kind. Any thread may
 // call this at any time. workspace: of plan->workspace_bytes.

@@ -5,6 +5,7 @@
 typedef struct {
   long long count;
   unsigned long long element;  // its bits
+  long long aligned;           // `to` is a multiple of a vector's bytes
   void *to;
 } dp_fill_arguments;
 

@@ -4,9 +4,10 @@
 
 #include "backends/cuda/device/index.h"
 
-// data (outer, here, inner); gathered (outer, count, inner).
+// data (outer, here, inner); gathered (outer, count, inner), inner counting what is moved at once.
 typedef struct {
   long long outer, here, inner, count;
+  long long aligned;  // neighbours can be moved at once, at both ends
   dp_index_dim dim;
   const void *indices;
   const void *x;

@@ -18,6 +18,7 @@ DP_DEVICE dp_i64 dp_index_here(const dp_index_dim *dim, dp_i64 index, dp_i64 at)
     return -1;
   }
   const dp_i64 i = index < 0 ? index + dim->whole : index;
+  if (dim->mine == dim->k) return i;  // no division where all are here
   const dp_i64 u = i % dim->unit, k = i / dim->unit % dim->k - dim->lo, o = i / dim->unit / dim->k;
   return k < 0 || k >= dim->mine ? -1 : (o * dim->mine + k) * dim->unit + u;
 }

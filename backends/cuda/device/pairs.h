@@ -21,20 +21,26 @@ DP_DEVICE dp_u32 dp_bfloat16_pair(float low, float high) {
 }
 
 // x * y, x + y, x - y as x * y + z: from sm_80 on, GPUs have this instruction for both types. It rounds once.
-#define DP_PAIRS(TYPE, INSTRUCTION, ONES, MINUS_ONES)                                          \
-  DP_DEVICE dp_u32 TYPE##_pair_fma(dp_u32 x, dp_u32 y, dp_u32 z) {                             \
-    dp_u32 result;                                                                             \
-    asm(INSTRUCTION " %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(z));               \
-    return result;                                                                             \
-  }                                                                                            \
-  DP_DEVICE dp_u32 TYPE##_pair_mul(dp_u32 x, dp_u32 y) {                                       \
-    return TYPE##_pair_fma(x, y, 0x80008000u); /* -0, which changes no product's sign */       \
-  }                                                                                            \
-  DP_DEVICE dp_u32 TYPE##_pair_add(dp_u32 x, dp_u32 y) { return TYPE##_pair_fma(x, ONES, y); } \
-  DP_DEVICE dp_u32 TYPE##_pair_sub(dp_u32 x, dp_u32 y) { return TYPE##_pair_fma(y, MINUS_ONES, x); }
+#define DP_PAIRS(TYPE, NAME_OF, ONES, MINUS_ONES)                                                    \
+  DP_DEVICE dp_u32 TYPE##_pair_fma(dp_u32 x, dp_u32 y, dp_u32 z) {                                   \
+    dp_u32 result;                                                                                   \
+    asm("fma.rn." NAME_OF " %0, %1, %2, %3;" : "=r"(result) : "r"(x), "r"(y), "r"(z));               \
+    return result;                                                                                   \
+  }                                                                                                  \
+  DP_DEVICE dp_u32 TYPE##_pair_mul(dp_u32 x, dp_u32 y) {                                             \
+    return TYPE##_pair_fma(x, y, 0x80008000u); /* -0, which changes no product's sign */             \
+  }                                                                                                  \
+  DP_DEVICE dp_u32 TYPE##_pair_add(dp_u32 x, dp_u32 y) { return TYPE##_pair_fma(x, ONES, y); }       \
+  DP_DEVICE dp_u32 TYPE##_pair_sub(dp_u32 x, dp_u32 y) { return TYPE##_pair_fma(y, MINUS_ONES, x); } \
+  /* The larger ones; NaN is less than anything. */                                                  \
+  DP_DEVICE dp_u32 TYPE##_pair_max(dp_u32 x, dp_u32 y) {                                             \
+    dp_u32 result;                                                                                   \
+    asm("max." NAME_OF " %0, %1, %2;" : "=r"(result) : "r"(x), "r"(y));                              \
+    return result;                                                                                   \
+  }
 
-DP_PAIRS(dp_float16, "fma.rn.f16x2", 0x3c003c00u, 0xbc00bc00u)
-DP_PAIRS(dp_bfloat16, "fma.rn.bf16x2", 0x3f803f80u, 0xbf80bf80u)
+DP_PAIRS(dp_float16, "f16x2", 0x3c003c00u, 0xbc00bc00u)
+DP_PAIRS(dp_bfloat16, "bf16x2", 0x3f803f80u, 0xbf80bf80u)
 
 // The number in the lower half, or in the upper one.
 DP_DEVICE float dp_float16_of_pair(dp_u32 pair, int upper) {
@@ -62,6 +68,10 @@ DP_DEVICE float dp_bfloat16_of_pair(dp_u32 pair, int upper) {
   }                                                                                                               \
   DP_DEVICE dp_u32 TYPE##_pair_sub(dp_u32 x, dp_u32 y) {                                                          \
     return TYPE##_pair(TYPE##_of_pair(x, 0) - TYPE##_of_pair(y, 0), TYPE##_of_pair(x, 1) - TYPE##_of_pair(y, 1)); \
+  }                                                                                                               \
+  DP_DEVICE dp_u32 TYPE##_pair_max(dp_u32 x, dp_u32 y) {                                                          \
+    return TYPE##_pair(fmaxf(TYPE##_of_pair(x, 0), TYPE##_of_pair(y, 0)),                                         \
+                       fmaxf(TYPE##_of_pair(x, 1), TYPE##_of_pair(y, 1)));                                        \
   }
 
 DP_PAIRS(dp_float16)

@@ -105,28 +105,29 @@ DP_DEVICE dp_i64 dp_stride(void) { return dp_blocks() * dp_threads(); }
 //
 // Both texts join the same pairs. As JOIN is commutative, all threads of the first have what the second has in all[0].
 #ifdef __CUDACC__
-#define DP_WARP_TREE(NAME_OF, JOIN)                                    \
-  DP_DEVICE double NAME_OF(double value) {                             \
+#define DP_WARP_TREE(TYPE, NAME_OF, JOIN)                              \
+  DP_DEVICE TYPE NAME_OF(TYPE value) {                                 \
     for (int apart = DP_WARP / 2; apart > 0; apart /= 2)               \
       value = JOIN(value, __shfl_xor_sync(0xffffffffu, value, apart)); \
     return value;                                                      \
   }
 #else
-#define DP_WARP_TREE(NAME_OF, JOIN)                                          \
-  DP_DEVICE double NAME_OF(double value) {                                   \
+#define DP_WARP_TREE(TYPE, NAME_OF, JOIN)                                    \
+  DP_DEVICE TYPE NAME_OF(TYPE value) {                                       \
     double all[DP_WARP];                                                     \
     dp_warp_share(value, all);                                               \
     for (int apart = DP_WARP / 2; apart > 0; apart /= 2)                     \
       for (int i = 0; i < apart; i++) all[i] = JOIN(all[i], all[i + apart]); \
-    return all[0];                                                           \
+    return (TYPE)all[0];                                                     \
   }
 #endif
 
 #define DP_PLUS(x, y) ((x) + (y))
 
-DP_WARP_TREE(dp_warp_sum, DP_PLUS)
+DP_WARP_TREE(double, dp_warp_sum, DP_PLUS)
 // The largest; NaN is less than anything.
-DP_WARP_TREE(dp_warp_max, fmax)
+DP_WARP_TREE(double, dp_warp_max, fmax)
+DP_WARP_TREE(float, dp_warp_max_float, fmaxf)
 
 // ---- floats of 16 bits ----------------------------------------------------------------------------------------------
 

@@ -89,10 +89,48 @@ DP_DEVICE bool LOCAL(is_aligned)(const dp_update_tensor *x) {
   return bits % sizeof(LOCAL(vector)) == 0;
 }
 
+// Where the gradient of an element is, in NHWC.
+typedef struct {
+  dp_i64 image, channel, at;  // at: in the plane
+} LOCAL(place);
+
+DP_DEVICE LOCAL(place) LOCAL(place_of)(const dp_update_tensor *x, dp_i64 i) {
+  const dp_i64 row = i / x->plane, image = row / x->channels;
+  const LOCAL(place) place = {image, row - image * x->channels, i - row * x->plane};
+  return place;
+}
+
+DP_DEVICE U LOCAL(gradient_in)(const dp_update_tensor *x, const LOCAL(place) * p) {
+  return ((const U *)x->gradient)[(p->image * x->plane + p->at) * x->channels + p->channel];
+}
+
+DP_DEVICE void LOCAL(step_on)(const dp_update_tensor *x, LOCAL(place) * p) {
+  if (++p->at < x->plane) return;
+  p->at = 0;
+  if (++p->channel < x->channels) return;
+  p->channel = 0;
+  p->image++;
+}
+
+DP_DEVICE LOCAL(gradients) LOCAL(gradients_at)(const dp_update_tensor *x, dp_i64 i) {
+  if (!x->plane) return *(const LOCAL(gradients) *)((const U *)x->gradient + i);
+  LOCAL(gradients) g;
+  LOCAL(place) place = LOCAL(place_of)(x, i);
+  DP_UNROLL
+  for (int l = 0; l < LOCAL(width); l++, LOCAL(step_on)(x, &place)) g.e[l] = LOCAL(gradient_in)(x, &place);
+  return g;
+}
+
+DP_DEVICE U LOCAL(gradient_at)(const dp_update_tensor *x, dp_i64 i) {
+  if (!x->plane) return ((const U *)x->gradient)[i];
+  const LOCAL(place) place = LOCAL(place_of)(x, i);
+  return LOCAL(gradient_in)(x, &place);
+}
+
 DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
                                     const dp_update_tensor *x, dp_i64 i) {
   LOCAL(vector) from[3], to[3];
-  const LOCAL(gradients) g = *(const LOCAL(gradients) *)((const U *)x->gradient + i);
+  const LOCAL(gradients) g = LOCAL(gradients_at)(x, i);
   DP_UNROLL
   for (int k = 0; k < 3; k++) from[k] = *(const LOCAL(vector) *)(LOCAL(operand)(x, k) + i);
   DP_UNROLL
@@ -113,7 +151,7 @@ DP_DEVICE void LOCAL(change_one)(const dp_update_arguments *a, const LOCAL(rule)
   T in[3], out[3];
   DP_UNROLL
   for (int k = 0; k < 3; k++) out[k] = in[k] = LOCAL(operand)(x, k)[i];
-  LOCAL(change)(a, r, skip, x->in[1] != 0, in, ((const U *)x->gradient)[i], out);
+  LOCAL(change)(a, r, skip, x->in[1] != 0, in, LOCAL(gradient_at)(x, i), out);
   DP_UNROLL
   for (int k = 0; k < 3; k++)
     if (x->out[k] && !(skip && x->out[k] == x->in[k])) ((T *)x->out[k])[i] = out[k];

@@ -6,9 +6,10 @@
 // first. Threads of a block.
 enum { DP_UPDATE_EACH = 16, DP_UPDATE_THREADS = 256 };
 
-// in, out: parameter and its state, most often at the same place. State that an optimizer has not is NULL.
+// in, out: parameter and its state, most often at the same place. State that an optimizer has not is NULL. channels: of
+// a gradient in NHWC, whose other tensors are plain; plane: elements of one of these there. 0: the gradient is plain too.
 typedef struct {
-  long long count, first_block;
+  long long count, first_block, channels, plane;
   const void *in[3], *gradient;
   void *out[3];
 } dp_update_tensor;

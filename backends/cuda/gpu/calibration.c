@@ -84,7 +84,7 @@ void dp_cuda_calibration_add(const char *library, const dp_calibrated_choice *ch
 
 // Of every byte: a small positive number in each type of float, for which a GPU works as hard as in training. Zeros
 // would take less power, and so less time.
-enum { OPERAND_BYTE = 0x3c, RUNS_AT_ONCE = 4, TIMES = 5 };
+enum { OPERAND_BYTE = 0x3c, RUNS_AT_ONCE = 4, TIMES = 5, HOPELESS = 2 };
 
 dp_status dp_cuda_trial_make(const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS], dp_cuda_trial *trial) {
   *trial = (dp_cuda_trial){{NULL}};
@@ -119,32 +119,38 @@ typedef struct {
   dp_event *begin, *end;
 } stopwatch;
 
-static dp_status time_once(const stopwatch *w, dp_status (*run)(void *, dp_queue *), void *context, double *ns) {
+// The time of each of so many runs.
+static dp_status time_runs(const stopwatch *w, dp_status (*run)(void *, dp_queue *), void *context, int runs,
+                           double *ns) {
   DP_TRY(dp_cuda_queue_signal(w->queue, w->begin));
-  for (int i = 0; i < RUNS_AT_ONCE; i++) DP_TRY(run(context, w->queue));
+  for (int i = 0; i < runs; i++) DP_TRY(run(context, w->queue));
   DP_TRY(dp_cuda_queue_signal(w->queue, w->end));
   DP_TRY(dp_cuda_event_await(w->end));
   DP_TRY(dp_cuda_event_elapsed(w->begin, w->end, ns));
-  *ns /= RUNS_AT_ONCE;
+  *ns /= runs;
   return DP_OK;
 }
 
-static dp_status time_all(const stopwatch *w, dp_status (*run)(void *, dp_queue *), void *context, double *ns) {
+static dp_status time_all(const stopwatch *w, dp_status (*run)(void *, dp_queue *), void *context, double best_ns,
+                          double *ns) {
   double time;
-  DP_TRY(time_once(w, run, context, ns));  // what is slow only at first does not count
+  DP_TRY(time_runs(w, run, context, 1, ns));  // what is slow only at first does not count
+  DP_TRY(time_runs(w, run, context, 1, ns));
+  if (best_ns > 0 && *ns > HOPELESS * best_ns) return DP_OK;
   for (int i = 0; i < TIMES; i++) {
-    DP_TRY(time_once(w, run, context, &time));
+    DP_TRY(time_runs(w, run, context, RUNS_AT_ONCE, &time));
     if (!i || time < *ns) *ns = time;
   }
   return DP_OK;
 }
 
-dp_status dp_cuda_trial_time(dp_status (*run)(void *context, dp_queue *queue), void *context, double *ns) {
+dp_status dp_cuda_trial_time(dp_status (*run)(void *context, dp_queue *queue), void *context, double best_ns,
+                             double *ns) {
   stopwatch w = {0};
   dp_status status = dp_cuda_queue_create(0, false, &w.queue);
   if (!status) status = dp_cuda_event_create(0, true, &w.begin);
   if (!status) status = dp_cuda_event_create(0, true, &w.end);
-  if (!status) status = time_all(&w, run, context, ns);
+  if (!status) status = time_all(&w, run, context, best_ns, ns);
   if (w.end) dp_cuda_event_destroy(w.end);
   if (w.begin) dp_cuda_event_destroy(w.begin);
   if (w.queue) dp_cuda_queue_destroy(w.queue);

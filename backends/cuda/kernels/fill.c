@@ -6,18 +6,23 @@
 
 #include "backends/cuda/device/fill.h"
 #include "backends/cuda/device/sources.h"
+#include "backends/cuda/device/vectors.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
 
 dp_status dp_cuda_fill_add(dp_dtype dtype, const dp_cuda_function **function) {
-  char defines[64];
-  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of_bytes(dp_type_bytes(dtype)));
+  const size_t bytes = dp_type_bytes(dtype);
+  char defines[96];
+  snprintf(defines, sizeof defines, "#define T %s\n#define WIDTH %d\n", dp_cuda_type_of_bytes(bytes),
+           (int)DP_VECTOR_BYTES / (int)bytes);
   return dp_cuda_function_add("fill", defines, dp_cuda_source_fill, function);
 }
 
 dp_status dp_cuda_fill(dp_queue *queue, const dp_cuda_function *function, void *to, int64_t count, uint64_t element) {
-  const dp_fill_arguments a = {count, element, to};
-  return dp_cuda_launch(queue, function, dp_cuda_blocks(count), DP_CUDA_THREADS, &a, sizeof a);
+  enum { MOST_BLOCKS = 8192, LEAST_WIDTH = DP_VECTOR_BYTES / 8 };  // more blocks than a GPU holds gain nothing
+  const dp_fill_arguments a = {count, element, (uintptr_t)to % DP_VECTOR_BYTES == 0, to};
+  const int64_t blocks = dp_cuda_blocks((count + LEAST_WIDTH - 1) / LEAST_WIDTH);
+  return dp_cuda_launch(queue, function, dp_min_i64(blocks, MOST_BLOCKS), DP_CUDA_THREADS, &a, sizeof a);
 }
 
 // The state of these kernels is the function alone, which is never freed.

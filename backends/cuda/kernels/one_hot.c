@@ -12,9 +12,9 @@ static bool match(const dp_kernel_spec *spec) { return (DP_BIT(spec->inputs[0].d
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const dp_dtype index = spec->inputs[0].dtype;
   char defines[128];
-  snprintf(defines, sizeof defines, "#define T %s\n#define I %s\n#define SIGNED %d\n",
+  snprintf(defines, sizeof defines, "#define T %s\n#define I %s\n#define SIGNED %d\n#define INDEX %s\n",
            dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[2].dtype)), dp_cuda_type_of(index)->stored,
-           (DP_BIT(index) & DP_SIGNED) != 0);
+           (DP_BIT(index) & DP_SIGNED) != 0, dp_out_count(spec, 0) <= UINT32_MAX ? "dp_u32" : "dp_u64");
   return dp_cuda_function_state(spec->op->name, defines, dp_cuda_source_one_hot, state);
 }
 

@@ -15,8 +15,10 @@ _Static_assert(DP_PAD_CONSTANT == 0 && DP_PAD_EDGE == 1 && DP_PAD_REFLECT == 2 &
                "the modes as device/pad.cu numbers them");
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  char defines[64];
-  snprintf(defines, sizeof defines, "#define T %s\n", dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[0].dtype)));
+  char defines[96];
+  snprintf(defines, sizeof defines, "#define T %s\n#define INDEX %s\n",
+           dp_cuda_type_of_bytes(dp_type_bytes(spec->inputs[0].dtype)),
+           dp_out_count(spec, 0) <= UINT32_MAX ? "dp_u32" : "dp_u64");
   return dp_cuda_function_state("Pad", defines, dp_cuda_source_pad, state);
 }
 

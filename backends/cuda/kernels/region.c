@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "backends/cuda/kernels/elementwise.h"
-#include "backends/cuda/kernels/expressions.h"
 #include "backends/cuda/kernels/member.h"
 #include "backends/cuda/kernels/region_layout.h"
 
@@ -21,15 +20,12 @@ typedef struct {
 
 static bool match(const dp_kernel_spec *spec) {
   if (!spec->region || !spec->region->n_members) return false;
-  bool plain = true, elementwise = true;
-  for (int v = 0; v < spec->n_inputs + spec->n_outputs; v++) plain &= spec->region->values[v].layout == DP_LAYOUT_PLAIN;
   for (int m = 0; m < spec->region->n_members; m++) {
     dp_member_spec member;
     dp_member_spec_make(spec->region, m, spec->region->values, &member);
     if (!dp_cuda_member_kernel(&member)) return false;
-    elementwise &= dp_cuda_expression_of(&member.spec) != NULL;
   }
-  return plain || elementwise;
+  return true;
 }
 
 // What the launch's kernel is told: of its member, or of a product with its sum.

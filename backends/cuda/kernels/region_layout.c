@@ -26,6 +26,10 @@ static bool is_elementwise(const dp_kernel_region *r, int member) {
   return dp_cuda_expression_of(&spec.spec) != NULL;
 }
 
+static bool lie_alike(const dp_kernel_region *r, int32_t a, int32_t b) {
+  return r->values[a].layout == r->values[b].layout;
+}
+
 static bool same_extents(const dp_kernel_region *r, int32_t a, int32_t b) {
   return dp_cuda_region_same_extents(&r->values[a].local, &r->values[b].local);
 }
@@ -122,7 +126,8 @@ static void share_with_result(const division *d, const dp_cuda_region_launch *l,
   if (!uses(r, l->first, l->end, value) || makes(r, l, value)) return;
   if (uses(r, 0, l->first, value) || uses(r, l->end, r->n_members, value)) return;
   for (int32_t y = d->spec->n_inputs; y < d->n_ends; y++) {
-    if (taken[y] || !makes(r, l, y) || !same_extents(r, value, y) || r->values[value].dtype != r->values[y].dtype)
+    if (taken[y] || !makes(r, l, y) || !same_extents(r, value, y) || r->values[value].dtype != r->values[y].dtype ||
+        !lie_alike(r, value, y))
       continue;
     homes[value] = y;
     taken[y] = true;
@@ -138,8 +143,9 @@ static void find_homes(const division *d, dp_cuda_region_layout *layout, bool *t
       share_with_result(d, &layout->launches[i], v, taken, layout->homes);
   // What is reshaped is where the result of that goes.
   for (int m = r->n_members; m-- > 0;) {
-    if (!dp_op_is(r->members[m].op, DP_OP_VIEW) || dp_cuda_region_user(d->spec, r->members[m].inputs[0]) != m) continue;
-    layout->homes[r->members[m].inputs[0]] = layout->homes[r->members[m].outputs[0]];
+    const int32_t x = r->members[m].inputs[0];
+    if (!dp_op_is(r->members[m].op, DP_OP_VIEW) || dp_cuda_region_user(d->spec, x) != m) continue;
+    if (lie_alike(r, x, r->members[m].outputs[0])) layout->homes[x] = layout->homes[r->members[m].outputs[0]];
   }
 }
 

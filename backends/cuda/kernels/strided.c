@@ -61,10 +61,19 @@ static bool arrange_tiles(dp_strided_arguments *a, int rank) {
   return false;
 }
 
-static int64_t tiles_of(const dp_strided_arguments *a, int rank) {
+// Whether elements of tiles can be moved in pairs, which short ones gain by: both sides have pairs in each of their
+// rows.
+static bool have_pairs(const dp_strided_arguments *a, int rank, const dp_cuda_path *path, int64_t bytes) {
+  const int row = rank - 2, column = rank - 1;
+  bool parts = path->from_start % 2 || path->to_start % 2 || a->extents[row] % 2 || a->extents[column] % 2;
+  for (int d = 0; d < rank; d++) parts |= (d != row && a->from_strides[d] % 2) || (d != column && a->to_strides[d] % 2);
+  return !parts && bytes <= 2 && a->extents[row] >= DP_STRIDED_TILE && a->extents[column] >= DP_STRIDED_TILE;
+}
+
+static int64_t tiles_of(const dp_strided_arguments *a, int rank, int64_t side) {
   int64_t tiles = 1;
   for (int d = 0; d < rank - 2; d++) tiles *= a->extents[d];
-  for (int d = rank - 2; d < rank; d++) tiles *= (a->extents[d] + DP_STRIDED_TILE - 1) / DP_STRIDED_TILE;
+  for (int d = rank - 2; d < rank; d++) tiles *= (a->extents[d] + side - 1) / side;
   return tiles;
 }
 
@@ -96,15 +105,21 @@ dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_co
   }
   if (!a->count) return DP_OK;
   if (!rank) a->extents[rank++] = 1;
-  const bool tiles = arrange_tiles(a, rank);
-  copy->width = tiles ? 1 : widen(a, rank, path, copy->element_bytes);
-  copy->blocks = tiles ? tiles_of(a, rank) : dp_cuda_blocks(a->count);
+  const bool tiles = arrange_tiles(a, rank), pairs = tiles && have_pairs(a, rank, path, copy->element_bytes);
+  copy->width = pairs ? 2 : tiles ? 1 : widen(a, rank, path, copy->element_bytes);
+  copy->blocks = tiles ? tiles_of(a, rank, copy->width * DP_STRIDED_TILE) : dp_cuda_blocks(a->count);
   char defines[128];
   snprintf(defines, sizeof defines, "#define T %s\n#define RANK %d\n#define WIDTH %d\n#define INDEX %s\n",
            dp_cuda_type_of_bytes(dp_type_bytes(dtype)), rank, (int)copy->width,
            a->count <= UINT32_MAX ? "dp_u32" : "dp_u64");
-  return dp_cuda_function_add(tiles ? "tiles" : "strided", defines,
-                              tiles ? dp_cuda_source_tiles : dp_cuda_source_strided, &copy->function);
+  return dp_cuda_function_add(pairs   ? "tile_pairs"
+                              : tiles ? "tiles"
+                                      : "strided",
+                              defines,
+                              pairs   ? dp_cuda_source_tile_pairs
+                              : tiles ? dp_cuda_source_tiles
+                                      : dp_cuda_source_strided,
+                              &copy->function);
 }
 
 dp_status dp_cuda_copies_make(const dp_kernel_spec *spec, int count, const dp_cuda_path *paths, void **state) {

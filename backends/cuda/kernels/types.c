@@ -5,7 +5,7 @@
   {                                                                                                    \
     STORED, COMPUTED, WRAPPED,                                                                         \
         "#define T " STORED "\n#define W " COMPUTED "\n#define GET(x) (x)\n#define PUT(x) ((T)(x))\n", \
-        "#define U " STORED "\n#define GET_U(x) (x)\n#define PUT_U(x) ((U)(x))\n"                      \
+        "#define U " STORED "\n#define GET_U(x) (x)\n#define PUT_U(x) ((U)(x))\n", ""                  \
   }
 #define HALF(STORED)                                                    \
   {                                                                     \
@@ -15,7 +15,12 @@
         "#define PUT(x) " STORED "_put((float)(x))\n",                  \
         "#define U " STORED "\n#define GET_U(x) " STORED                \
         "_get(x)\n"                                                     \
-        "#define PUT_U(x) " STORED "_put((float)(x))\n"                 \
+        "#define PUT_U(x) " STORED "_put((float)(x))\n",                \
+        "#define PAIR(low, high) " STORED                               \
+        "_pair(low, high)\n"                                            \
+        "#define OF_PAIR(pair, upper) " STORED                          \
+        "_of_pair(pair, upper)\n"                                       \
+        "#define PAIR_MAX(x, y) " STORED "_pair_max(x, y)\n"            \
   }
 
 static const dp_cuda_type types[DP_MAX_TYPE + 1] = {

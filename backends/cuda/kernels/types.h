@@ -18,6 +18,7 @@ typedef struct {
   const char *wrapped;   // the unsigned type of the same size, in which integers wrap
   const char *defines;   // of T, W, GET and PUT (backends/cuda/device/prelude.h)
   const char *second;    // of U, GET_U and PUT_U, the same for another type in one function
+  const char *pairs;     // of PAIR, OF_PAIR and PAIR_MAX for T (backends/cuda/device/pairs.h); "" if it has no pairs
 } dp_cuda_type;
 
 // Types that are only moved are integers of their size.

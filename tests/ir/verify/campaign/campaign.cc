@@ -135,6 +135,11 @@ std::vector<Family> MakeFamilies() {
       {"heads, on GPUs", kHeads, "batch=5 target=cuda", {"data:2,tensor:2"}},
       {"squares, on GPUs", kSkip, "batch=6 target=cuda", {"data:2", "data:3"}},
       // The scale of float16's gradients.
+      {"convolved, channels-last", kConvolved, "batch=5 target=cuda precision=fp16", {"data:2", "data:3"}},
+      {"convolved, channels-last, parameters sharded",
+       kConvolved,
+       "batch=5 target=cuda precision=fp16 strategy=zero zero-stage=3",
+       {"data:2"}},
       {"half", kHalf, "batch=5 precision=fp16", {"data:2", "data:3"}},
       {"half, parameters sharded", kHalf, "batch=5 precision=fp16 strategy=zero zero-stage=3", {"data:2", "data:3"}},
       {"half, two stages", kHalf, "batch=7 microbatches=3 precision=fp16", {"pipe:2"}},

@@ -48,7 +48,10 @@ std::vector<size_t> Machine::Group(const Dp__Instruction *in, size_t device) con
 void Machine::Communicate(const Dp__Instruction *in) {
   if (!strcmp(in->op, "Accumulate")) return Accumulate(in);
   Check(in->n_inputs == in->n_outputs && in->n_inputs, "communication of nothing");
-  for (size_t k = 0; k < in->n_inputs; k++) Check(in->inputs[k] && in->outputs[k], "an operand left out");
+  for (size_t k = 0; k < in->n_inputs; k++) {
+    Check(in->inputs[k] && in->outputs[k], "an operand left out");
+    Check(Tensor(in->inputs[k] - 1)->layout == Tensor(in->outputs[k] - 1)->layout, "from one layout to another");
+  }
   const std::string op = in->op;
   if (op == "Scatter" || op == "Broadcast") return FromHost(in);
   if (op == "Gather") return ToHost(in);
@@ -160,6 +163,7 @@ void Machine::Accumulate(const Dp__Instruction *in) {
     std::vector<int64_t> place[2];  // of an element of the whole, in the copy; -1: not held
     for (int k = 0; k < 2; k++) {
       Check(from[k]->dtype == to->dtype, "two types");
+      Check(from[k]->layout == to->layout, "from one layout to another");
       source[k] = Look(from[k], d);
       copy[k].assign(source[k].needed + 1, kGarbage);
       Read(source[k], d, copy[k].data());

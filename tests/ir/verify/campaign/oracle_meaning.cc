@@ -180,12 +180,15 @@ Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
 void Machine::Read(const Operand &x, size_t device, uint8_t *to) {
   const uint8_t *from = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
   std::memcpy(to, from, std::min<uint64_t>(x.needed, x.claim->bytes));
+  Turn(x, true, to);
 }
 
 void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
   uint8_t *to = At(device, x.claim->space, x.claim->offset, x.claim->bytes);
   std::vector<uint8_t> bytes(x.claim->bytes, kGarbage);
-  std::copy(from, from + std::min<uint64_t>(x.needed, x.claim->bytes), bytes.begin());
+  std::vector<uint8_t> laid(from, from + x.needed);
+  Turn(x, false, laid.data());
+  std::copy(laid.begin(), laid.begin() + std::min<uint64_t>(x.needed, x.claim->bytes), bytes.begin());
   Put(to, std::move(bytes));
 }
 
@@ -287,7 +290,6 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
     }
     if (in->scratch && x.claim->space == DP__SPACE__TRANSIENT)
       Spoil(x.claim, in->scratch->offset, in->scratch->bytes, copy, x.needed);
-    Turn(x, true, copy);
   }
   for (size_t k = 0; k < in->n_outputs; k++) {
     if (!in->outputs[k]) continue;
@@ -305,11 +307,8 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   if (!status) status = kernel->run(&spec, state, from, to, scratch_.Take(scratch), 0, 1);
   if (kernel->release && state) kernel->release(state);
   Need(Taken(status));
-  for (size_t k = 0; k < in->n_outputs; k++) {
-    if (!to[k]) continue;
-    Turn(results[k], false, static_cast<uint8_t *>(to[k]));
-    Write(results[k], d, static_cast<const uint8_t *>(to[k]));
-  }
+  for (size_t k = 0; k < in->n_outputs; k++)
+    if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
   SpoilResults(in, d);
   if (!in->scratch || !in->scratch->bytes) return;
   std::vector<uint8_t> mark(in->scratch->bytes);

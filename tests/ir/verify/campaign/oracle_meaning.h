@@ -154,9 +154,9 @@ class Machine {
   const Dp__DeviceTensor *Tensor(uint32_t index) const;
   Operand Look(const Dp__DeviceTensor *t, size_t device);
   uint8_t *At(size_t device, int space, uint64_t offset, uint64_t bytes);
+  // Elements come in the plain order and go to that of the tensor's layout.
   void Read(const Operand &x, size_t device, uint8_t *to);
   void Write(const Operand &x, size_t device, const uint8_t *from);
-  // Puts the elements of a tensor that lies in NHWC in the plain order, in which kernels here work, or back.
   static void Turn(const Operand &x, bool to_plain, uint8_t *bytes);
   void Spoil(const Dp__DeviceTensor *from, uint64_t offset, uint64_t bytes, uint8_t *copy, size_t needed);
   void SpoilResults(const Dp__Instruction *in, size_t device);

@@ -52,14 +52,11 @@ void Machine::Region(const Dp__Instruction *in, size_t d) {
       const bool same = r && r->offset == x.claim->offset && r->bytes == x.claim->bytes;
       if (r && r->space == x.claim->space && !same) Spoil(x.claim, r->offset, r->bytes, copy.Bytes(), x.needed);
     }
-    Turn(x, true, copy.Bytes());
   }
   for (size_t m = 0; m < in->n_members; m++) Member(in->members[m], d, &copies);
   for (size_t k = 0; k < in->n_outputs; k++) {
     if (!in->outputs[k] || !made.count(in->outputs[k])) throw Broken{"a region's result that no member makes"};
-    const Operand y = Look(Tensor(in->outputs[k] - 1), d);
-    Turn(y, false, made[in->outputs[k]].Bytes());
-    Write(y, d, made[in->outputs[k]].Bytes());
+    Write(Look(Tensor(in->outputs[k] - 1), d), d, made[in->outputs[k]].Bytes());
   }
   SpoilResults(in, d);
 }

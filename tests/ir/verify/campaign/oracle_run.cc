@@ -301,6 +301,7 @@ void Machine::Transfer(const Head &send, const Head &recv) {
   Enter(devices_[recv.device].role);
   const Dp__DeviceTensor *to = Tensor(recv.in->outputs[0] - 1);
   Operand target = Look(to, recv.device);
+  Check(from->layout == to->layout, "from one layout to another");
   Check(from->dtype == to->dtype && source.needed == target.needed, "a transfer between unlike tensors");
   for (const Dp__DeviceTensor *t : {from, to}) Check(OnDevice(t->space), "not in a device's memory");
   Write(target, recv.device, copy.data());

@@ -92,6 +92,23 @@ inline const char kImages[] = R"dpt(model images {
   output logits
 })dpt";
 
+// In 16 bits, images between convolutions can be in NHWC.
+inline const char kConvolved[] = R"dpt(model convolved {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1,momentum=0.9)"
+  input x: float32[N,2,4,3]
+  parameter c1.w: float32[4,2,3,3] = kaiming_uniform()
+  parameter c2.w: float32[3,4,2,2] = kaiming_uniform()
+  parameter fc.w: float32[3,18] = kaiming_uniform()
+  c1 = Conv(x, c1.w) {pads=[1,1,1,1]}
+  r1 = Relu(c1)
+  c2 = Conv(r1, c2.w)
+  r2 = Tanh(c2)
+  f = Flatten(r2)
+  logits = Gemm(f, fc.w) {transB=1}
+  output logits
+})dpt";
+
 // For float16: large inputs make large gradients, and no larger numbers before.
 inline const char kHalf[] = R"dpt(model half {
   loss "softmax_cross_entropy(logits,label)"

@@ -1,0 +1,82 @@
+// Training with images in NHWC (passes/emit/layout.c): networks of convolutions in 16 bits, by every strategy, train as
+// on the CPU, where all tensors are plain; almost all that is in four dims and in 16 bits lies so.
+#include "tests/cuda/precision.h"
+#include "tests/end_to_end/digit_models.h"
+
+namespace dp_test {
+namespace {
+
+const struct { const char *name, *text; } kModels[] = {{"residual", kResidual}, {"convolutions", kConvolutions}};
+
+const char *const kStrategies[] = {
+    "",
+    "no-fuse=yes",
+    "microbatches=2",
+    "recompute=*",
+    "offload-bytes=1 offload=activations",
+    "strategy=data devices=2 batchnorm=local",
+    "strategy=data devices=2",
+    "strategy=data devices=4 comm-precision=bf16 batchnorm=local",
+    "strategy=zero zero-stage=3 devices=3 batchnorm=local",
+    "strategy=tensor devices=2",
+    "strategy=pipeline devices=2 microbatches=4",
+};
+
+// Images in 16 bits of a plan's programs in a device's memory, by layout.
+struct Images {
+  int plain = 0, nhwc = 0;
+};
+
+Images Count(const Plan &plan) {
+  Images images;
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t p = 0; p < plan->roles[r]->n_programs; p++) {
+      const Dp__Program *program = plan->roles[r]->programs[p];
+      for (size_t t = 0; t < program->n_tensors; t++) {
+        const Dp__DeviceTensor *tensor = program->tensors[t];
+        const Dp__TensorType *type = plan->graphs[program->graph]->values[tensor->value]->type;
+        if (type->shape->n_dims != 4 || dp_type_bytes(dp_dtype(tensor->dtype)) != 2) continue;
+        if (tensor->space == DP__SPACE__INSIDE) continue;
+        (tensor->layout == DP__LAYOUT__NHWC ? images.nhwc : images.plain)++;
+      }
+    }
+  return images;
+}
+
+std::string WithoutHost(const std::string &strategy) {
+  return strategy.find("offload") == std::string::npos ? strategy : "";
+}
+
+class ChannelsLast : public testing::TestWithParam<std::tuple<int, int, const char *>> {};
+
+TEST_P(ChannelsLast, TrainsAsTheCpu) {
+  const char *model = kModels[std::get<0>(GetParam())].text;
+  const std::string strategy = kStrategies[std::get<1>(GetParam())];
+  const std::string options = " " + strategy + " precision=" + std::get<2>(GetParam());
+  SCOPED_TRACE(options);
+  const Images images = Count(Compile(model, "batch=8 target=cuda" + options));
+  std::printf("%s: %d images are NHWC, %d plain\n", options.c_str(), images.nhwc, images.plain);
+  EXPECT_GT(images.nhwc, 10);
+  EXPECT_EQ(Count(Compile(model, "batch=8 target=cuda layout=plain" + options)).nhwc, 0);
+  // The CPU has no memory of the host beside its own.
+  const std::string on_cpu = WithoutHost(strategy);
+  const size_t comm = on_cpu.find("comm-precision=bf16");
+  const Trained cpu = Train(model, "target=cpu " + on_cpu + " precision=" + std::get<2>(GetParam()));
+  const Trained wide =
+      Train(model, "target=cpu " + (comm == std::string::npos ? on_cpu : std::string(on_cpu).erase(comm, 19)));
+  if (IsStandin()) DP_STEER(dp_standin_seed)(1);
+  const Trained cuda = Train(model, "target=cuda" + options);
+  std::printf("losses %.1e apart, %.1e from float32; weights %.1e, %.1e\n", LossDistance(cuda, cpu),
+              LossDistance(wide, cpu), Distance(cuda, cpu), Distance(wide, cpu));
+  EXPECT_EQ(cuda.variables.size(), cpu.variables.size());
+  EXPECT_LT(LossDistance(cuda, cpu), 0.2 * LossDistance(wide, cpu) + 2e-5);
+  EXPECT_LT(Distance(cuda, cpu), 0.2 * Distance(wide, cpu));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ChannelsLast,
+                         testing::Combine(testing::Range(0, int(std::size(kModels))),
+                                          testing::Range(0, int(std::size(kStrategies))),
+                                          testing::Values("bf16", "fp16")));
+
+}  // namespace
+}  // namespace dp_test
