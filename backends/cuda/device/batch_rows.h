@@ -12,7 +12,8 @@
 typedef struct {
   dp_i64 share, first, end;  // of the rows
   dp_i64 column;             // the thread's, in a row; columns beyond the last one have no vectors
-  dp_i64 at, step, left;     // vectors: the thread's first one, how far apart they are, how many
+  dp_i64 at, step;           // the thread's next vector, and how far apart they are
+  int left;                  // vectors
 } dp_batch_column;
 
 DP_DEVICE dp_batch_column dp_batch_column_of(const dp_batch_arguments *a, dp_i64 shares) {
@@ -20,29 +21,26 @@ DP_DEVICE dp_batch_column dp_batch_column_of(const dp_batch_arguments *a, dp_i64
   const int columns = (int)a->columns, rows = dp_threads() / columns, row = dp_thread() / columns;
   const dp_i64 first = all * share / shares, end = all * (share + 1) / shares;
   const dp_i64 column = dp_block() % a->tiles * columns + dp_thread() % columns, mine = end - first - row;
-  const dp_i64 left = column < width && row < rows && mine > 0 ? (mine + rows - 1) / rows : 0;
+  const int left = column < width && row < rows && mine > 0 ? (int)((mine + rows - 1) / rows) : 0;
   const dp_batch_column made = {share, first, end, column, (first + row) * width + column, rows * width, left};
   return made;
 }
 
 // Does TAKE(count), a loop body for the thread's next `count` vectors: `most` at a time, then one at a time.
-#define DP_BATCH_EACH_ROW(column, most, TAKE)    \
-  do {                                           \
-    while ((column).left >= (most)) {            \
-      TAKE(most);                                \
-      (column).left -= (most);                   \
-    }                                            \
-    for (; (column).left > 0; (column).left--) { \
-      TAKE(1);                                   \
-    }                                            \
+#define DP_BATCH_EACH_ROW(column, most, TAKE)                  \
+  do {                                                         \
+    for (; (column).left >= (most); (column).left -= (most)) { \
+      TAKE(most);                                              \
+      (column).at += (most) * (column).step;                   \
+    }                                                          \
+    for (; (column).left > 0; (column).left--) {               \
+      TAKE(1);                                                 \
+      (column).at += (column).step;                            \
+    }                                                          \
   } while (0)
 
-// Where the column's next vector is.
-DP_DEVICE dp_i64 dp_batch_next_row(dp_batch_column *c) {
-  const dp_i64 at = c->at;
-  c->at += c->step;
-  return at;
-}
+// Where the vector number u of those that TAKE takes is.
+DP_DEVICE dp_i64 dp_batch_row(const dp_batch_column *c, int u) { return c->at + u * c->step; }
 
 // Sums of the block's channels. Each thread gives those of its VECTOR channels; thread k gets the one of channel
 // dp_batch_channel(k), if there is one. shared: (VECTOR * DP_BATCH_THREADS). All threads call it.

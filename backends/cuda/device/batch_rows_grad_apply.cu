@@ -16,13 +16,11 @@ DP_KERNEL(dp_batch_arguments) {
     slope[v] = line.slope;
   }
 #define TAKE(COUNT)                                                                            \
-  dp_i64 at[COUNT];                                                                            \
   LOCAL(vector) held[COUNT], held_dy[COUNT];                                                   \
   DP_UNROLL                                                                                    \
   for (int u = 0; u < (COUNT); u++) {                                                          \
-    at[u] = dp_batch_next_row(&column);                                                        \
-    held[u] = x[at[u]];                                                                        \
-    held_dy[u] = dy[at[u]];                                                                    \
+    held[u] = x[dp_batch_row(&column, u)];                                                     \
+    held_dy[u] = dy[dp_batch_row(&column, u)];                                                 \
   }                                                                                            \
   DP_UNROLL                                                                                    \
   for (int u = 0; u < (COUNT); u++) {                                                          \
@@ -32,7 +30,7 @@ DP_KERNEL(dp_batch_arguments) {
       const REAL apart = (REAL)GET(held[u].e[v]) - mean[v];                                    \
       made.e[v] = PUT(factor[v] * ((REAL)GET(held_dy[u].e[v]) - shift[v] - apart * slope[v])); \
     }                                                                                          \
-    dx[at[u]] = made;                                                                          \
+    dx[dp_batch_row(&column, u)] = made;                                                       \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE
