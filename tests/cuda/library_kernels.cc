@@ -106,10 +106,10 @@ std::vector<uint8_t> Laid(const dp_kernel_operand &operand, const std::vector<ui
 
 constexpr char kGuard[] = "nothing writes behind what it was given";
 
-// Memory of the device, with a guard behind it. An absent tensor has none.
+// Memory of the device, `before` bytes behind a multiple of 256, with a guard behind it. An absent tensor has none.
 class Room {
  public:
-  Room(size_t bytes, bool present, std::string *error) : bytes_(bytes), before_(TensorOffset()), error_(error) {
+  Room(size_t bytes, size_t before, bool present, std::string *error) : bytes_(bytes), before_(before), error_(error) {
     if (!present) return;
     data_ = static_cast<char *>(dp_cuda_allocate({false, 0}, before_ + bytes + sizeof kGuard, 256));
     if (!data_) *error += "no memory; ";
@@ -156,14 +156,14 @@ class Step {
         spec_(spec),
         in_(in),
         replaced_(replaced),
-        scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, true, &error) {
+        scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, 0, true, &error) {
     for (size_t i = 0; i < in.size(); i++) {
-      rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), spec.inputs[i].present, &error));
+      rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), TensorOffset(), spec.inputs[i].present, &error));
       rooms_.back()->Write(Laid(spec.inputs[i], in[i].bytes, false).data());
       from_[i] = rooms_.back()->Data();
     }
     for (size_t i = 0; i < out.size(); i++) {
-      rooms_.push_back(std::make_unique<Room>(out[i].bytes.size(), spec.outputs[i].present, &error));
+      rooms_.push_back(std::make_unique<Room>(out[i].bytes.size(), TensorOffset(), spec.outputs[i].present, &error));
       to_[i] = rooms_.back()->Data();
     }
     Take(dp_cuda_queue_create(0, false, &queue_));

@@ -31,7 +31,7 @@ typedef struct {
   void *dx, *dscale, *dbias;
   // Where channels are neighbours.
   long long columns, tiles;
-  dp_batch_line *lines;  // scratch (channels)
+  void *lines;  // scratch (channels), of dp_batch_line or the same in float32
 } dp_batch_arguments;
 
 enum { DP_BATCH_THREADS = 256, DP_BATCH_COLUMNS = 32 };  // of a block where channels are neighbours; at most

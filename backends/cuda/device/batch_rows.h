@@ -2,9 +2,8 @@
 // sample is a row of all channels. Columns are those of vectors: each thread keeps to one, so that what belongs to its
 // channels stays in registers, and goes through every some row of the block's share.
 //
-// What is done with single elements is done in type REAL: float where T has 16 bits and U no more than 32, so that
-// there are fewer conversions and registers. Its rounding is far below that of an element, also where elements lie far
-// from 0, as these are rounded in proportion. Sums of all elements and squares are float64.
+// What is done with single elements is done in type REAL (batch_vector.h). Sums of all elements and squares are
+// float64.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_ROWS_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_ROWS_H
 
@@ -13,7 +12,8 @@
 typedef struct {
   dp_i64 share, first, end;  // of the rows
   dp_i64 column;             // the thread's, in a row; columns beyond the last one have no vectors
-  dp_i64 at, step, left;     // vectors: the thread's first one, how far apart they are, how many
+  dp_i64 at, step;           // the thread's next vector, and how far apart they are
+  int left;                  // vectors
 } dp_batch_column;
 
 DP_DEVICE dp_batch_column dp_batch_column_of(const dp_batch_arguments *a, dp_i64 shares) {
@@ -21,29 +21,26 @@ DP_DEVICE dp_batch_column dp_batch_column_of(const dp_batch_arguments *a, dp_i64
   const int columns = (int)a->columns, rows = dp_threads() / columns, row = dp_thread() / columns;
   const dp_i64 first = all * share / shares, end = all * (share + 1) / shares;
   const dp_i64 column = dp_block() % a->tiles * columns + dp_thread() % columns, mine = end - first - row;
-  const dp_i64 left = column < width && row < rows && mine > 0 ? (mine + rows - 1) / rows : 0;
+  const int left = column < width && row < rows && mine > 0 ? (int)((mine + rows - 1) / rows) : 0;
   const dp_batch_column made = {share, first, end, column, (first + row) * width + column, rows * width, left};
   return made;
 }
 
 // Does TAKE(count), a loop body for the thread's next `count` vectors: `most` at a time, then one at a time.
-#define DP_BATCH_EACH_ROW(column, most, TAKE)    \
-  do {                                           \
-    while ((column).left >= (most)) {            \
-      TAKE(most);                                \
-      (column).left -= (most);                   \
-    }                                            \
-    for (; (column).left > 0; (column).left--) { \
-      TAKE(1);                                   \
-    }                                            \
+#define DP_BATCH_EACH_ROW(column, most, TAKE)                  \
+  do {                                                         \
+    for (; (column).left >= (most); (column).left -= (most)) { \
+      TAKE(most);                                              \
+      (column).at += (most) * (column).step;                   \
+    }                                                          \
+    for (; (column).left > 0; (column).left--) {               \
+      TAKE(1);                                                 \
+      (column).at += (column).step;                            \
+    }                                                          \
   } while (0)
 
-// Where the column's next vector is.
-DP_DEVICE dp_i64 dp_batch_next_row(dp_batch_column *c) {
-  const dp_i64 at = c->at;
-  c->at += c->step;
-  return at;
-}
+// Where the vector number u of those that TAKE takes is.
+DP_DEVICE dp_i64 dp_batch_row(const dp_batch_column *c, int u) { return c->at + u * c->step; }
 
 // Sums of the block's channels. Each thread gives those of its VECTOR channels; thread k gets the one of channel
 // dp_batch_channel(k), if there is one. shared: (VECTOR * DP_BATCH_THREADS). All threads call it.

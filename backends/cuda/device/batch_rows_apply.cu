@@ -9,25 +9,21 @@ DP_KERNEL(dp_batch_arguments) {
   REAL mean[VECTOR], factor[VECTOR], shift[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
-    const dp_batch_line line = a.lines[column.column * VECTOR + v];
-    mean[v] = (REAL)line.mean;
-    factor[v] = (REAL)line.factor;
-    shift[v] = (REAL)line.shift;
+    const LOCAL(line_of) line = ((const LOCAL(line_of) *)a.lines)[column.column * VECTOR + v];
+    mean[v] = line.mean;
+    factor[v] = line.factor;
+    shift[v] = line.shift;
   }
 #define TAKE(COUNT)                                                                                               \
-  dp_i64 at[COUNT];                                                                                               \
   LOCAL(vector) held[COUNT];                                                                                      \
   DP_UNROLL                                                                                                       \
-  for (int u = 0; u < (COUNT); u++) {                                                                             \
-    at[u] = dp_batch_next_row(&column);                                                                           \
-    held[u] = x[at[u]];                                                                                           \
-  }                                                                                                               \
+  for (int u = 0; u < (COUNT); u++) held[u] = x[dp_batch_row(&column, u)];                                        \
   DP_UNROLL                                                                                                       \
   for (int u = 0; u < (COUNT); u++) {                                                                             \
     LOCAL(vector) made;                                                                                           \
     DP_UNROLL                                                                                                     \
     for (int v = 0; v < VECTOR; v++) made.e[v] = PUT(((REAL)GET(held[u].e[v]) - mean[v]) * factor[v] + shift[v]); \
-    y[at[u]] = made;                                                                                              \
+    y[dp_batch_row(&column, u)] = made;                                                                           \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS, TAKE);
 #undef TAKE

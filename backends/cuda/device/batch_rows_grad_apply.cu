@@ -9,20 +9,18 @@ DP_KERNEL(dp_batch_arguments) {
   REAL mean[VECTOR], factor[VECTOR], shift[VECTOR], slope[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
-    const dp_batch_line line = a.lines[column.column * VECTOR + v];
-    mean[v] = (REAL)line.mean;
-    factor[v] = (REAL)line.factor;
-    shift[v] = (REAL)line.shift;
-    slope[v] = (REAL)line.slope;
+    const LOCAL(line_of) line = ((const LOCAL(line_of) *)a.lines)[column.column * VECTOR + v];
+    mean[v] = line.mean;
+    factor[v] = line.factor;
+    shift[v] = line.shift;
+    slope[v] = line.slope;
   }
 #define TAKE(COUNT)                                                                            \
-  dp_i64 at[COUNT];                                                                            \
   LOCAL(vector) held[COUNT], held_dy[COUNT];                                                   \
   DP_UNROLL                                                                                    \
   for (int u = 0; u < (COUNT); u++) {                                                          \
-    at[u] = dp_batch_next_row(&column);                                                        \
-    held[u] = x[at[u]];                                                                        \
-    held_dy[u] = dy[at[u]];                                                                    \
+    held[u] = x[dp_batch_row(&column, u)];                                                     \
+    held_dy[u] = dy[dp_batch_row(&column, u)];                                                 \
   }                                                                                            \
   DP_UNROLL                                                                                    \
   for (int u = 0; u < (COUNT); u++) {                                                          \
@@ -32,7 +30,7 @@ DP_KERNEL(dp_batch_arguments) {
       const REAL apart = (REAL)GET(held[u].e[v]) - mean[v];                                    \
       made.e[v] = PUT(factor[v] * ((REAL)GET(held_dy[u].e[v]) - shift[v] - apart * slope[v])); \
     }                                                                                          \
-    dx[at[u]] = made;                                                                          \
+    dx[dp_batch_row(&column, u)] = made;                                                       \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

@@ -16,9 +16,8 @@ DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, 3) {
   LOCAL(vector) held[COUNT], held_dy[COUNT];                        \
   DP_UNROLL                                                         \
   for (int u = 0; u < (COUNT); u++) {                               \
-    const dp_i64 at = dp_batch_next_row(&column);                   \
-    held[u] = x[at];                                                \
-    held_dy[u] = dy[at];                                            \
+    held[u] = x[dp_batch_row(&column, u)];                          \
+    held_dy[u] = dy[dp_batch_row(&column, u)];                      \
   }                                                                 \
   DP_UNROLL                                                         \
   for (int v = 0; v < VECTOR; v++) {                                \

@@ -18,7 +18,7 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
 #define TAKE(COUNT)                                                                            \
   LOCAL(vector) held[COUNT];                                                                   \
   DP_UNROLL                                                                                    \
-  for (int u = 0; u < (COUNT); u++) held[u] = x[dp_batch_next_row(&column)];                   \
+  for (int u = 0; u < (COUNT); u++) held[u] = x[dp_batch_row(&column, u)];                     \
   DP_UNROLL                                                                                    \
   for (int k = 0; k < (COUNT)*VECTOR; k++) {                                                   \
     const double z = (double)((REAL)GET(held[k / VECTOR].e[k % VECTOR]) - origin[k % VECTOR]); \

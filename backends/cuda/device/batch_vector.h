@@ -18,6 +18,18 @@ typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
 // Vectors that a thread has under way at once, of all operands together: it loads them, computes, and stores.
 enum { DP_BATCH_LOADS = VECTOR > 1 ? 4 : 8 };
 
+// Where channels are neighbours, a launch leaves for another what takes elements to results, in the type REAL in which
+// that is done: float where T has 16 bits and U no more than 32, so that there are fewer conversions and registers. Its
+// rounding is far below that of an element, also where elements lie far from 0, as these are rounded in proportion.
+typedef struct DP_ALIGNED(16) {
+  REAL mean, factor, shift, slope;
+} LOCAL(line_of);
+
+DP_DEVICE void LOCAL(put_line)(const dp_batch_arguments *a, dp_i64 channel, dp_batch_line line) {
+  const LOCAL(line_of) made = {(REAL)line.mean, (REAL)line.factor, (REAL)line.shift, (REAL)line.slope};
+  ((LOCAL(line_of) *)a->lines)[channel] = made;
+}
+
 // x, or 0 if it is no number to measure distances from.
 DP_DEVICE double dp_batch_origin(double x) { return x - x == 0 ? x : 0; }
 

@@ -38,15 +38,15 @@ static uint64_t partial_bytes(const dp_kernel_spec *spec) {
   return (uint64_t)dp_max_i64(channels, nhwc ? dp_min_i64(most, parts) : SUMS_BLOCKS) * 3 * sizeof(double);
 }
 
-static uint64_t totals_bytes(const dp_kernel_spec *spec) {
-  return (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * 2 * sizeof(double);
+static uint64_t lines_bytes(const dp_kernel_spec *spec) {
+  const bool nhwc = spec->inputs[0].layout == DP_LAYOUT_NHWC;
+  return nhwc ? (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * sizeof(dp_batch_line) : 0;
 }
 
-// Sums of shares, then totals, then lines.
+// Lines, which must be aligned, then sums of shares, then totals.
 uint64_t dp_cuda_batch_scratch_bytes(const dp_kernel_spec *spec) {
-  const bool nhwc = spec->inputs[0].layout == DP_LAYOUT_NHWC;
-  const uint64_t lines = (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * sizeof(dp_batch_line);
-  return partial_bytes(spec) + totals_bytes(spec) + (nhwc ? lines : 0);
+  const uint64_t totals = (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * 2 * sizeof(double);
+  return lines_bytes(spec) + partial_bytes(spec) + totals;
 }
 
 // ---- functions ------------------------------------------------------------------------------------------------------
@@ -100,13 +100,13 @@ dp_status dp_cuda_batch_prepare(const dp_kernel_spec *spec, const dp_cuda_batch_
 
 dp_batch_arguments dp_cuda_batch_arguments(const dp_kernel_spec *spec, int64_t samples, void *scratch) {
   const dp_channels e = dp_channels_of(&spec->inputs[0].local);
-  char *totals = (char *)scratch + partial_bytes(spec);
+  char *partial = (char *)scratch + lines_bytes(spec);
   return (dp_batch_arguments){.samples = e.inner ? samples : 0,
                               .channels = e.channels,
                               .inner = dp_max_i64(1, e.inner),
-                              .partial = scratch,
-                              .totals = (double *)(void *)totals,
-                              .lines = (dp_batch_line *)(void *)(totals + totals_bytes(spec)),
+                              .lines = scratch,
+                              .partial = (double *)(void *)partial,
+                              .totals = (double *)(void *)(partial + partial_bytes(spec)),
                               .epsilon = dp_node_float(spec->node, "epsilon", 1e-5),
                               .unbiased = dp_node_int(spec->node, "unbiased", 0) != 0};
 }
