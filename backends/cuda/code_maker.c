@@ -7,6 +7,7 @@
 
 #include "backends/cuda/blaslt/loss_head.h"
 #include "backends/cuda/cudnn/attention_step.h"
+#include "backends/cuda/cudnn/column_convolution.h"
 #include "backends/cuda/cudnn/columns.h"
 #include "backends/cuda/gpu/background.h"
 #include "backends/cuda/gpu/code_folder.h"
@@ -55,6 +56,7 @@ static dp_status add_kernel(const dp_kernel *kernel, const dp_kernel_spec *spec)
   DP_TRY(dp_cuda_spread_add(spec->inputs[0].dtype, &spread));
   DP_TRY(dp_cudnn_attention_add_functions(kernel, spec));
   DP_TRY(dp_columns_add_functions(kernel, spec));
+  DP_TRY(dp_column_convolution_add_functions(kernel, spec));
   return own ? add_own(own, spec) : DP_OK;
 }
 

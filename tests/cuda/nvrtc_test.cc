@@ -19,6 +19,7 @@
 
 #include "backends/cuda/blaslt/loss_head.h"
 #include "backends/cuda/cudnn/attention_step.h"
+#include "backends/cuda/cudnn/column_convolution.h"
 #include "backends/cuda/cudnn/columns.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/gpu/nvrtc.h"
@@ -268,12 +269,16 @@ void PrepareAroundAttention() {
     }
 }
 
-// What the gradient of a convolution's weights launches beside products.
+// What convolutions by columns launch beside products.
 void PrepareColumns() {
-  const Ready ready = Draw(
+  const Ready weight = Draw(
       {"ConvGradWeight", "dp", "float32[N,16,32,32], float32[N,32,32,32]", "shape=[32,16,3,3], pads=[1,1,1,1]", 4, 1});
-  const Spec spec(ready.built->node, ready.in, ready.out);
-  ASSERT_EQ(Message(dp_columns_add_functions(&dp_kernel_cuda_cudnn_dp_ConvGradWeight, &spec)), "");
+  const Spec of_weight(weight.built->node, weight.in, weight.out);
+  ASSERT_EQ(Message(dp_columns_add_functions(&dp_kernel_cuda_cudnn_dp_ConvGradWeight, &of_weight)), "");
+  const Ready input = Draw(
+      {"ConvGradInput", "dp", "float32[16,32,3,3], float32[N,16,32,32]", "shape=[N,32,32,32], pads=[1,1,1,1]", 4, 1});
+  const Spec of_input(input.built->node, input.in, input.out);
+  ASSERT_EQ(Message(dp_column_convolution_add_functions(&dp_kernel_cuda_cudnn_dp_ConvGradInput, &of_input)), "");
 }
 
 // What heads with cuBLASLt's products launch beside them.

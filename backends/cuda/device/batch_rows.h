@@ -2,9 +2,9 @@
 // sample is a row of all channels. Columns are those of vectors: each thread keeps to one, so that what belongs to its
 // channels stays in registers, and goes through every some row of the block's share.
 //
-// What is done with single elements is done in type REAL: float where T has 16 bits, so that there are fewer
-// conversions and registers. Its rounding is far below that of an element, also where elements lie far from 0, as these
-// are rounded in proportion. Sums of all elements and squares are float64.
+// What is done with single elements is done in type REAL: float where T has 16 bits and U no more than 32, so that
+// there are fewer conversions and registers. Its rounding is far below that of an element, also where elements lie far
+// from 0, as these are rounded in proportion. Sums of all elements and squares are float64.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_ROWS_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_ROWS_H
 

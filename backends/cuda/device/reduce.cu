@@ -1,6 +1,9 @@
 // Reduces elements of type T to results of type R, in the type A. NONE is the value of no elements, STEP(acc, v) adds
 // an element, JOIN(acc, other) joins two results, FINISH(acc) is the whole result, and PUT rounds it to R. LAST: 1
-// where results are final.
+// where results are final. SHORT 1: STEP adds floats of 16 bits; the few that are loaded at once are added as floats,
+// which loses little, before their sum is converted to A: conversions to double take longer than memory.
+//
+// KEPT_RANK, REDUCED_RANK: of the dims of results, and of elements.
 //
 // COLUMNS 1: a warp takes 32 * VECTOR neighbouring results, of which each thread has VECTOR and the block's warps share
 // the elements. COLUMNS 0: SHARERS threads share the elements of a result, VECTOR neighbours each at a time.
@@ -15,13 +18,28 @@ enum {
 
 DP_VECTOR(LOCAL(vector), LOCAL(load), LOCAL(store), T, VECTOR)
 
-DP_DEVICE void LOCAL(add)(A *results, const LOCAL(vector) * v) {
+// Adds the first `count` vectors.
+DP_DEVICE void LOCAL(add)(A *results, const LOCAL(vector) * v, int count) {
+#if SHORT
+  float few[LOCAL(each)] = {0};
   DP_UNROLL
-  for (int l = 0; l < VECTOR; l++) {
-    A *result = &results[COLUMNS ? l : 0];
-    const A acc = *result, element = (A)GET(v->e[l]);
-    *result = (A)(STEP(acc, element));
+  for (int u = 0; u < LOCAL(unrolled); u++) {
+    DP_UNROLL
+    for (int l = 0; l < VECTOR; l++) few[COLUMNS ? l : 0] += u < count ? GET(v[u].e[l]) : 0.0f;
   }
+  DP_UNROLL
+  for (int l = 0; l < LOCAL(each); l++) results[l] += (A)few[l];
+#else
+  DP_UNROLL
+  for (int u = 0; u < LOCAL(unrolled); u++) {
+    DP_UNROLL
+    for (int l = 0; l < VECTOR && u < count; l++) {
+      A *result = &results[COLUMNS ? l : 0];
+      const A acc = *result, element = (A)GET(v[u].e[l]);
+      *result = (A)(STEP(acc, element));
+    }
+  }
+#endif
 }
 
 // Joins to part `from` of result l those of every `apart`-th thread after it.
@@ -45,19 +63,15 @@ DP_BOUNDED_KERNEL(dp_reduce_arguments, DP_REDUCE_THREADS, 4) {
   DP_UNROLL
   for (int l = 0; l < LOCAL(each); l++) acc[l] = NONE;
   if (result < a.kept.count) {
-    const T *x = (const T *)a.x + dp_reduce_offset(&a.kept, result);
-    dp_i64 i = first + own;
-    for (; i + (LOCAL(unrolled) - 1) * SHARERS < end; i += LOCAL(unrolled) * SHARERS) {
+    const T *x = (const T *)a.x + dp_reduce_offset(&a.kept, KEPT_RANK, result);
+    for (dp_i64 i = first + own; i < end; i += LOCAL(unrolled) * SHARERS) {
+      const dp_i64 left = (end - i + SHARERS - 1) / SHARERS;
       LOCAL(vector) v[LOCAL(unrolled)];
       DP_UNROLL
       for (int u = 0; u < LOCAL(unrolled); u++)
-        v[u] = LOCAL(load)(x + dp_reduce_offset(&a.reduced, (i + u * SHARERS) * step), a.aligned);
-      DP_UNROLL
-      for (int u = 0; u < LOCAL(unrolled); u++) LOCAL(add)(acc, &v[u]);
-    }
-    for (; i < end; i += SHARERS) {
-      const LOCAL(vector) v = LOCAL(load)(x + dp_reduce_offset(&a.reduced, i * step), a.aligned);
-      LOCAL(add)(acc, &v);
+        v[u] = LOCAL(load)(x + dp_reduce_offset(&a.reduced, REDUCED_RANK, (u < left ? i + u * SHARERS : i) * step),
+                           a.aligned);
+      LOCAL(add)(acc, v, left < LOCAL(unrolled) ? (int)left : (int)LOCAL(unrolled));
     }
   }
   for (int l = 0; l < LOCAL(each); l++) parts[(own * LOCAL(results) + slot) * LOCAL(each) + l] = acc[l];

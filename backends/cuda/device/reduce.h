@@ -4,17 +4,18 @@
 
 #include "backends/cuda/device/prelude.h"
 
-enum { DP_REDUCE_RANK = 8, DP_REDUCE_THREADS = 256, DP_REDUCE_COLUMNS = 32 };  // COLUMNS: threads side by side
+// COLUMNS: threads side by side. JOINED: the same of those that join parts.
+enum { DP_REDUCE_RANK = 8, DP_REDUCE_THREADS = 256, DP_REDUCE_COLUMNS = 32, DP_REDUCE_JOINED = 8 };
 
 typedef struct {
   long long rank, count;  // dims; their elements
   long long extents[DP_REDUCE_RANK], strides[DP_REDUCE_RANK];
 } dp_reduce_dims;
 
-// Where element i of the dims is.
-DP_DEVICE dp_i64 dp_reduce_offset(const dp_reduce_dims *dims, dp_i64 i) {
+// Where element i of the dims is, which are `rank`. Where that is a constant, one dim takes no division.
+DP_DEVICE dp_i64 dp_reduce_offset(const dp_reduce_dims *dims, int rank, dp_i64 i) {
   dp_i64 offset = 0;
-  for (int d = (int)dims->rank - 1; d > 0; d--) {
+  for (int d = rank - 1; d > 0; d--) {
     offset += i % dims->extents[d] * dims->strides[d];
     i /= dims->extents[d];
   }

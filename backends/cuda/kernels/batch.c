@@ -53,13 +53,12 @@ uint64_t dp_cuda_batch_scratch_bytes(const dp_kernel_spec *spec) {
 
 static dp_status add_function(const dp_kernel_spec *spec, int vector, const char *what, const char *source,
                               const dp_cuda_function **made) {
-  const dp_dtype dtype = spec->inputs[0].dtype;
-  const bool wide = dp_type_bytes(dtype) > 2 || spec->inputs[1].dtype == DP_FLOAT64;
-  const char *real = wide ? "double" : "float";
+  const dp_dtype dtype = spec->inputs[0].dtype, statistics = spec->inputs[1].dtype;
+  const char *real = dp_type_bytes(dtype) == 2 && statistics != DP_FLOAT64 ? "float" : "double";
   char name[64], defines[512];
   snprintf(name, sizeof name, "%s%s", spec->op->name, what);
   snprintf(defines, sizeof defines, "%s%s#define VECTOR %d\n#define REAL %s\n", dp_cuda_type_of(dtype)->defines,
-           dp_cuda_type_of(spec->inputs[1].dtype)->second, vector, real);
+           dp_cuda_type_of(statistics)->second, vector, real);
   return dp_cuda_function_add(name, defines, source, made);
 }
 

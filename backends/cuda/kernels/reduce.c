@@ -19,16 +19,18 @@ typedef struct {
   const char *op, *none, *step, *join, *finish;
 } reduction;
 
+#define ADD "(U)acc + (U)v"
+
 static const reduction reductions[] = {
-    {"ReduceSum", "0", "(U)acc + (U)v", "(U)acc + (U)other", "acc"},
-    {"ReduceMean", "0", "(U)acc + (U)v", "(U)acc + (U)other", "acc / (A)a.divisor"},
+    {"ReduceSum", "0", ADD, "(U)acc + (U)other", "acc"},
+    {"ReduceMean", "0", ADD, "(U)acc + (U)other", "acc / (A)a.divisor"},
     {"ReduceMax", "LEAST", "v > acc || v != v ? v : acc", "other > acc || other != other ? other : acc", "acc"},
     {"ReduceMin", "MOST", "v < acc || v != v ? v : acc", "other < acc || other != other ? other : acc", "acc"},
     {"ReduceProd", "1", "(U)acc * (U)v", "(U)acc * (U)other", "acc"},
     {"ReduceL1", "0", "v <= 0 ? (U)acc - (U)v : (U)acc + (U)v", "(U)acc + (U)other", "acc"},
     {"ReduceL2", "0", "(U)acc + (U)v * (U)v", "(U)acc + (U)other", "sqrt((double)acc)"},
     {"ReduceSumSquare", "0", "(U)acc + (U)v * (U)v", "(U)acc + (U)other", "acc"},
-    {"ReduceLogSum", "0", "(U)acc + (U)v", "(U)acc + (U)other", "log((double)acc)"},
+    {"ReduceLogSum", "0", ADD, "(U)acc + (U)other", "log((double)acc)"},
 };
 
 static const struct {
@@ -62,7 +64,7 @@ static bool match(const dp_kernel_spec *spec) { return !spec->region && reductio
 // ENOUGH_BLOCKS keep a GPU busy: four on each multiprocessor of an H200, where registers let four be. LEAST_SHARE:
 // elements of a result that are worth a block; LEAST_ROWS: rows of columns. MOST_OF_WARP: elements of a result that a
 // warp reads fast enough.
-enum { ENOUGH_BLOCKS = 528, LEAST_SHARE = 2048, LEAST_ROWS = 64, MOST_OF_WARP = 1024, MAX_VECTOR = 4 };
+enum { ENOUGH_BLOCKS = 528, LEAST_SHARE = 2048, LEAST_ROWS = 64, MOST_OF_WARP = 1024, MAX_VECTOR = 8 };
 
 typedef struct {
   dp_reduce_dims kept, reduced;
@@ -148,12 +150,14 @@ static dp_status add_function(const dp_kernel_spec *spec, const division *d, boo
   snprintf(defines, sizeof defines,
            "%s%s#define A %s\n#define U %s\n#define R %s\n#define LEAST (%s)\n#define MOST (%s)\n"
            "#define NONE %s\n#define STEP(acc, v) %s\n#define JOIN(acc, other) %s\n#define FINISH(acc) %s\n"
-           "#define COLUMNS %d\n#define SHARERS %d\n#define VECTOR %d\n#define LAST %d\n",
+           "#define KEPT_RANK %d\n#define REDUCED_RANK %d\n#define COLUMNS %d\n#define SHARERS %d\n#define VECTOR "
+           "%d\n#define LAST %d\n#define SHORT %d\n",
            type->defines, second ? "#undef T\n#undef GET\n#define T A\n#define GET(x) (x)\n" : "", acc,
            is_float ? "double" : "dp_u64", type->stored, bounds[dtype].least, bounds[dtype].most, r->none,
-           second ? "JOIN(acc, v)" : r->step, r->join, r->finish, second || d->columns,
-           second ? DP_REDUCE_THREADS / DP_REDUCE_COLUMNS : d->sharers, second ? 1 : d->vector,
-           second || d->splits == 1);
+           second ? "JOIN(acc, v)" : r->step, r->join, r->finish, second ? 1 : (int)d->kept.rank,
+           second ? 1 : (int)d->reduced.rank, second || d->columns,
+           second ? DP_REDUCE_THREADS / DP_REDUCE_JOINED : d->sharers, second ? 1 : d->vector, second || d->splits == 1,
+           !second && !strcmp(r->step, ADD) && is_float && dp_type_bytes(dtype) == 2);
   return dp_cuda_function_add(r->op, defines, dp_cuda_source_reduce, function);
 }
 
@@ -194,7 +198,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
       .divisor = d->divisor,
       .x = scratch,
       .y = out[0]};
-  return dp_cuda_launch(queue, s->second, up(d->kept.count, DP_REDUCE_COLUMNS), DP_REDUCE_THREADS, &second,
+  return dp_cuda_launch(queue, s->second, up(d->kept.count, DP_REDUCE_JOINED), DP_REDUCE_THREADS, &second,
                         sizeof second);
 }
 

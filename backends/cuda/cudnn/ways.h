@@ -1,0 +1,33 @@
+// The ways to a convolution or one of its gradients, by cuDNN and by columns and products, and which one is taken.
+// Private to the folder.
+#ifndef DP_BACKENDS_CUDA_CUDNN_WAYS_H
+#define DP_BACKENDS_CUDA_CUDNN_WAYS_H
+
+#include "backends/cuda/cudnn/convolution.h"
+
+typedef struct {
+  const char *name;                                                // in calibrations
+  dp_status (*prepare)(const dp_kernel_spec *spec, void **state);  // *state NULL: it cannot be gone
+  void (*release)(void *state);
+  dp_status (*enqueue)(void *state, dp_queue *queue, const void *const *in, void *const *out, void *scratch);
+} dp_conv_way;
+
+// The ways of a kernel. Where columns fit, it goes the one that the plan's calibration names, else the first; while a
+// calibration is made, the faster one. Where they do not, it goes cuDNN's.
+typedef struct {
+  const dp_cudnn_convolution *convolution;
+  const dp_conv_way *all[2], *cudnn;
+  bool (*fits)(const dp_kernel_spec *spec);               // columns
+  uint64_t (*scratch_bytes)(const dp_kernel_spec *spec);  // of columns
+} dp_conv_ways;
+
+uint64_t dp_conv_ways_scratch_bytes(const dp_kernel_spec *spec, const dp_conv_ways *ways);
+// EX_CONFIG: the calibration names no way.
+dp_status dp_conv_ways_prepare(const dp_kernel_spec *spec, const dp_conv_ways *ways, void **state) DP_MUST_USE;
+void dp_conv_ways_release(void *state);
+dp_status dp_conv_ways_enqueue(void *state, dp_queue *queue, const void *const *in, void *const *out,
+                               void *scratch) DP_MUST_USE;
+// dp_kernel.expect: both libraries.
+void dp_conv_ways_expect(void);
+
+#endif
