@@ -405,6 +405,15 @@ TEST(HardCases, Others) {
   Compare("Shape", "float32[N,2]", "start=2, end=1", {}, true);
 }
 
+// Counted by one block and by several; the last elements are no whole vector.
+TEST(HardCases, CountRefused) {
+  const std::vector<double> labels = {-1, 0, 3, 6, 7, -7, 100, -8, 5};
+  for (const char *extents : {"[]", "[0]", "[N]", "[16384]", "[16385]", "[40001]"})
+    for (const char *type : {"int64", "int32", "int8"})
+      for (const char *attrs : {"limit=[7]", "limit=[7], negative=1, other=100", ""})
+        Compare("dp.CountRefused", std::string(type) + extents, attrs, {{0, labels}}, true);
+}
+
 // Where samples are neighbours, their number says how many a thread reads at once.
 TEST(HardCases, ReductionsOfFewerSamplesNeedNoMoreScratch) {
   for (const auto &[inputs, axes] :
