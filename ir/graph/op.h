@@ -175,6 +175,9 @@ struct dp_op {
   // with extent 1 where it was reduced. At each index of the dims before the row they depend only on the operands'
   // elements at that index, after broadcasting. 0: they may depend on everything. NULL: see dp_op_row.
   int (*row)(const dp_node *node, int rank);
+  // The same of result 0 alone, where all other results are sums over rows, as of a gradient: these need rows whole.
+  // NULL: the operator is none of these.
+  int (*row_beside_sums)(const dp_node *node, int rank);
   // NULL: 0 flops, and every operand and result moved once.
   dp_cost (*cost)(const dp_node *node, int64_t n);
   const dp_sample *samples;  // ends with inputs NULL

@@ -127,8 +127,10 @@ typedef struct dp_target {
   dp_target_costs costs;
   // The default maximum of threads per instruction for so many devices; 1 or more.
   int (*threads)(int64_t devices);
-  double thread_work;   // operations or bytes per thread that make starting it worthwhile
-  bool producers;       // regions may begin with products and end with reductions: its kernels gain by that
+  double thread_work;  // operations or bytes per thread that make starting it worthwhile
+  // Regions may begin with products, end with reductions, and have members with sums over rows beside their rows
+  // (dp_op.row_beside_sums): its kernels gain by that.
+  bool producers;
   bool gradient_casts;  // regions of updates may begin with Casts of gradients from 16 bits
   // Regions may have members that work on channels (DP_OP_CHANNELS), where a channel of what these normalize takes so
   // many bytes on a device at most. 0: never.

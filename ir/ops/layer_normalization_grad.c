@@ -26,6 +26,7 @@ const dp_op dp_op_LayerNormalizationGrad = {
     .infer = dp_normalization_grad_infer,
     .sharding = dp_normalization_grad_sharding,
     .decompose = decompose,
+    .row_beside_sums = dp_common_row,
     .cost = dp_normalization_grad_cost,
     .samples = samples,
 };

@@ -4,7 +4,8 @@
 //
 // Where the target gains by it, a region also has what stands at its ends: products that its rows are computed from,
 // also where a Reshape stands in between, and reductions of its rows' values over other dims, such as the gradients of
-// biases (reductions.c).
+// biases (reductions.c). The gradients of LayerNormalization and RMSNormalization are then members too: they make rows,
+// and sums over rows beside, which only nodes of other regions or such reductions take.
 //
 // Batch normalizations and their gradients work on channels. Pointwise nodes around them join them where a channel fits
 // the cache, so that these become regions too, with all other members pointwise.
@@ -76,11 +77,12 @@ static bool frame_of_channels(const dp_graph *graph, const dp_node *node, frame 
   return true;
 }
 
-// The frame of a node by itself: of its results, and of the operand that it takes rows of.
+// The frame of a node by itself: of its results but for sums over rows, and of the operand that it takes rows of.
 static bool frame_of(const dp_graph *graph, const dp_node *node, frame *f) {
   if (dp_op_is(node->op, DP_OP_CHANNELS)) return frame_of_channels(graph, node, f);
+  const bool sums = node->op->row_beside_sums != NULL;
   *f = frame_of_value(graph, node->outputs[0]);
-  for (int k = 1; k < node->n_outputs; k++) {
+  for (int k = 1; k < node->n_outputs && !sums; k++) {
     if (!node->outputs[k]) continue;
     const frame result = frame_of_value(graph, node->outputs[k]);
     if (!dp_fuse_cover(graph, f, &result)) return false;
@@ -89,7 +91,8 @@ static bool frame_of(const dp_graph *graph, const dp_node *node, frame *f) {
   if (!node->inputs[0]) return false;
   const frame rows = frame_of_value(graph, node->inputs[0]);
   if (!dp_fuse_cover(graph, f, &rows)) return false;
-  f->row = (int)dp_min_i64(f->row, dp_op_row(node, f->shape.rank));
+  const int row = sums ? node->op->row_beside_sums(node, f->shape.rank) : dp_op_row(node, f->shape.rank);
+  f->row = (int)dp_min_i64(f->row, row);
   return f->row > 0;
 }
 
@@ -146,10 +149,15 @@ static bool has_channels(const work *w, const dp_node *node) {
   return dp_cost_model_bytes(w->graph->model, x) <= w->channel_bytes * channels;
 }
 
+// Whether the node makes rows in a way that the target's kernels of regions know.
+static bool has_rows(const work *w, const dp_node *node) {
+  return dp_op_is_pointwise(node->op) || node->op->row || (w->producers && node->op->row_beside_sums);
+}
+
 bool dp_fuse_can(const work *w, const dp_node *node, frame *f) {
   const bool channels = has_channels(w, node);
   if (w->gradient_casts && w->gradient_casts[node->id]) return false;
-  if (!is_plain(node) || (!dp_op_is_pointwise(node->op) && !node->op->row && !channels)) return false;
+  if (!is_plain(node) || (!has_rows(w, node) && !channels)) return false;
   if (!frame_of(w->graph, node, f) || !dp_fuse_is_good(f)) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];

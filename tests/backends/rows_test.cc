@@ -92,6 +92,24 @@ TEST(Rows, DependOnTheirOwnElementsAlone) {
   EXPECT_GT(longer, 20);
 }
 
+// Of what has sums over rows beside its rows, the first result alone is held to that.
+TEST(Rows, BesideSumsDependOnTheirOwnElementsAlone) {
+  int checked = 0;
+  for (const Case &c : AllCases(false)) {
+    if (!c.op->row_beside_sums) continue;
+    SCOPED_TRACE(c.Name());
+    Row r(c);
+    const int row = c.op->row_beside_sums(r.built.node, r.first);
+    if (!row) continue;
+    ExpectToDepend(&r, [&](const Tensor &operand, const std::vector<int64_t> &x, const Tensor &result,
+                           const std::vector<int64_t> &y) {
+      return result.local.rank != r.first || MayDepend(operand, x, y, row);
+    });
+    checked++;
+  }
+  EXPECT_GE(checked, 3);
+}
+
 TEST(Channels, DependOnTheirOwnElementsAlone) {
   int checked = 0;
   for (const Case &c : AllCases(false)) {

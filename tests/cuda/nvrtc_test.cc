@@ -25,6 +25,7 @@
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/target.h"
 #include "backends/cuda/transfer.h"
+#include "tests/backends/drawn_gradient.h"
 #include "tests/backends/drawn_head.h"
 #include "tests/cuda/library_kernels.h"
 #include "tests/ir/text/text_helper.h"
@@ -165,7 +166,7 @@ bool IsNew(const Case &c, const dp_kernel *kernel, Seen *seen) {
 }
 
 // Adds the functions that the kernel needs.
-void Prepare(const Spec &spec, const dp_kernel *kernel, const std::string &name) {
+void Prepare(const dp_kernel_spec &spec, const dp_kernel *kernel, const std::string &name) {
   void *state = nullptr;
   ASSERT_EQ(Message(kernel->prepare(&spec, &state)), "") << name;
   if (kernel->release) kernel->release(state);
@@ -292,6 +293,24 @@ void PrepareHeads() {
   }
 }
 
+// Gradients of normalizations with what stands around them: a block of GPT-2's, its last one's, and a block of Llama's.
+void PrepareGradients() {
+  const DrawnGradient::Around around[] = {
+      {true, 9, 768, DP_FLOAT32, DP_BFLOAT16, true, DP_BFLOAT16, true, 2},
+      {true, 9, 768, DP_FLOAT32, DP_BFLOAT16, false, DP_BFLOAT16, true, 2},
+      {true, 9, 768, DP_FLOAT32, DP_NO_TYPE, true, DP_NO_TYPE, true, 2},
+      {true, 9, 1024, DP_FLOAT32, DP_BFLOAT16, true, DP_BFLOAT16, true, 2},
+      {false, 9, 2048, DP_FLOAT32, DP_BFLOAT16, true, DP_BFLOAT16, true, 1},
+      {true, 9, 6144, DP_FLOAT32, DP_BFLOAT16, true, DP_BFLOAT16, true, 2},
+      {true, 9, 3072, DP_FLOAT64, DP_NO_TYPE, true, DP_NO_TYPE, true, 2},
+      {true, 9, 2048, DP_BFLOAT16, DP_NO_TYPE, true, DP_NO_TYPE, true, 2},
+  };
+  for (const DrawnGradient::Around &a : around) {
+    const DrawnGradient g(a);
+    Prepare(g.spec, dp_kernel_find(&dp_target_cuda, "cuda.device.dp.Region"), "a gradient in a region");
+  }
+}
+
 // What collectives of our own launch: sums of everything, of parts, and copies of parts.
 void PrepareTransfers() {
   dp_arena *arena = dp_arena_create(0);
@@ -337,6 +356,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
   PrepareCausal();
   PrepareAroundAttention();
   PrepareHeads();
+  PrepareGradients();
   PrepareColumns();
   PrepareTransfers();
   EXPECT_GT(prepared, full ? 1000 : 80);

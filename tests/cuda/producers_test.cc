@@ -8,7 +8,9 @@
 #include "backends/cpu/target.h"
 #include "backends/cuda/gpu/functions.h"
 #include "backends/cuda/kernels/region_cast.h"
+#include "backends/cuda/kernels/region_gradient.h"
 #include "backends/cuda/target.h"
+#include "tests/backends/drawn_gradient.h"
 #include "tests/backends/region_builder.h"
 #include "tests/cuda/library_kernels.h"
 
@@ -165,6 +167,63 @@ TEST(CudaProducer, NormalizationsRoundWhatTheyStore) {
           ASSERT_EQ(found.error, "");
           for (size_t i = 0; i < expected.size(); i++) ExpectSame(expected[i], found.results[i], false);
         }
+}
+
+// The same numbers from each member's own kernel, launch by launch: what --no-fuse gives.
+std::vector<Tensor> OneByOne(DrawnGradient *g, const std::vector<Tensor> &in) {
+  std::vector<Tensor> all = in, rest = g->Tensors(g->n_inputs, int(g->values.size()) - g->n_inputs);
+  all.insert(all.end(), rest.begin(), rest.end());
+  for (int m = 0; m < g->region.n_members; m++) {
+    dp_member_spec member;
+    dp_member_spec_make(&g->region, m, g->values.data(), &member);
+    std::vector<Tensor> from, to;
+    for (int32_t v : g->taken[size_t(m)]) from.push_back(all[size_t(v)]);
+    for (int32_t v : g->given[size_t(m)]) to.push_back(all[size_t(v)]);
+    const Outcome found = RunKernel(dp_kernel_select(&dp_target_cuda, &member.spec, false), member.spec, from, to, -1);
+    EXPECT_EQ(found.error, "");
+    for (size_t k = 0; k < to.size() && found.error.empty(); k++)
+      all[size_t(g->given[size_t(m)][k])] = found.results[k];
+  }
+  return std::vector<Tensor>(all.begin() + g->n_inputs, all.begin() + g->n_inputs + g->n_outputs);
+}
+
+// Whether the gradient takes the members around it along, and every bit is theirs.
+void ExpectAlong(const DrawnGradient::Around &around, bool along) {
+  DrawnGradient g(around);
+  SCOPED_TRACE(testing::Message() << around.about_mean << " rows " << around.rows << " of " << around.length << " type "
+                                  << around.dtype << " before " << around.before << " adds " << around.adds << " after "
+                                  << around.after << " kept " << around.kept << " sums " << around.n_sums);
+  dp_cuda_region_gradient found_around;
+  EXPECT_EQ(dp_cuda_region_gradient_of(&g.spec, g.gradient, &found_around), along);
+  const std::vector<Tensor> in = g.Tensors(0, g.n_inputs), expected = OneByOne(&g, in);
+  const Outcome found = RunKernel(Kernel(), g.spec, in, expected, -1);
+  ASSERT_EQ(found.error, "");
+  for (size_t k = 0; k < expected.size(); k++) EXPECT_EQ(expected[k].bytes, found.results[k].bytes) << "result " << k;
+}
+
+// Each choice with one of the lengths; with DP_FULL, with all of them.
+TEST(CudaProducer, GradientsOfNormalizationsTakeWhatStandsAroundThem) {
+  ASSERT_EQ(OpenDevice(), "");
+  int turn = 0;
+  for (bool about_mean : {true, false})
+    for (dp_dtype before : {DP_NO_TYPE, DP_BFLOAT16, DP_FLOAT16})
+      for (bool adds : {false, true})
+        for (dp_dtype after : {DP_NO_TYPE, DP_BFLOAT16})
+          for (bool kept : {false, true}) {
+            const bool some = before || adds || after, alike = !before || !after || before == after;
+            const int sums = about_mean ? 2 : 1;
+            const int64_t lengths[] = {5, 36, 768, 1025, 1};
+            for (int l = 0; l < (getenv("DP_FULL") ? 5 : 1); l++, turn++) {
+              const int64_t length = lengths[turn % 5], rows = turn % 3 ? 11 : 1;
+              ExpectAlong({about_mean, rows, length, DP_FLOAT32, before, adds, after, kept, turn % 4 ? sums : sums - 1},
+                          some && alike);
+            }
+          }
+  // Only sums are taken along in other types; rows that no block holds, alone.
+  for (dp_dtype dtype : {DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16})
+    ExpectAlong({true, 3, 40, dtype, DP_NO_TYPE, true, DP_NO_TYPE, false, 2}, true);
+  ExpectAlong({true, 3, 40, DP_FLOAT64, DP_BFLOAT16, false, DP_NO_TYPE, false, 2}, false);
+  ExpectAlong({true, 3, 6145, DP_FLOAT32, DP_BFLOAT16, true, DP_BFLOAT16, true, 2}, false);
 }
 
 TEST(CudaProducer, ScratchIsUsedAgain) {

@@ -3,6 +3,9 @@
 // it keeps their sums too: memory is gone through once. ABOUT_MEAN 0: nothing is subtracted. SUMS: results that are
 // sums over rows. dx may be x: a row is read before its sums are known, and written after.
 //
+// TAKES_U: dy has type U. ADDS: to each element of dx, rounded, that of `other` is added. What comes out is stored as T
+// where STORES, and as U where STORES_U.
+//
 // Where elements are computed with as floats, squares are double, and means are taken relative to the row's first
 // element, so that a large mean costs no digits.
 #include "backends/cuda/device/block.h"
@@ -17,6 +20,7 @@ enum {
 };
 
 DP_VECTOR(LOCAL(vector), LOCAL(load_vector), LOCAL(store_vector), T, VECTOR)
+DP_VECTOR(LOCAL(narrow), LOCAL(load_narrow), LOCAL(store_narrow), U, VECTOR)
 
 DP_DEVICE void LOCAL(load)(const dp_normalization_grad_arguments *a, const T *x, C *to) {
   const LOCAL(vector) v = LOCAL(load_vector)(x, a->aligned);
@@ -24,11 +28,33 @@ DP_DEVICE void LOCAL(load)(const dp_normalization_grad_arguments *a, const T *x,
   for (int l = 0; l < VECTOR; l++) to[l] = (C)GET(v.e[l]);
 }
 
-DP_DEVICE void LOCAL(store)(const dp_normalization_grad_arguments *a, const C *from, T *x) {
+// Elements of dy from number i on.
+DP_DEVICE void LOCAL(load_dy)(const dp_normalization_grad_arguments *a, dp_i64 i, C *to) {
+  if (!TAKES_U) {
+    LOCAL(load)(a, (const T *)a->dy + i, to);
+    return;
+  }
+  const LOCAL(narrow) v = LOCAL(load_narrow)((const U *)a->dy + i, a->aligned);
+  DP_UNROLL
+  for (int l = 0; l < VECTOR; l++) to[l] = (C)GET_U(v.e[l]);
+}
+
+// Stores elements of dx from number i on, with what is added to them.
+DP_DEVICE void LOCAL(store_dx)(const dp_normalization_grad_arguments *a, const C *from, dp_i64 i) {
   LOCAL(vector) v;
   DP_UNROLL
   for (int l = 0; l < VECTOR; l++) v.e[l] = PUT(from[l]);
-  LOCAL(store_vector)(x, v, a->aligned);
+  if (ADDS) {
+    const LOCAL(vector) other = LOCAL(load_vector)((const T *)a->other + i, a->aligned);
+    DP_UNROLL
+    for (int l = 0; l < VECTOR; l++) v.e[l] = PUT(GET(v.e[l]) + GET(other.e[l]));
+  }
+  if (STORES) LOCAL(store_vector)((T *)a->dx + i, v, a->aligned);
+  if (!STORES_U) return;
+  LOCAL(narrow) u;
+  DP_UNROLL
+  for (int l = 0; l < VECTOR; l++) u.e[l] = PUT_U(GET(v.e[l]));
+  LOCAL(store_narrow)((U *)a->narrow + i, u, a->aligned);
 }
 
 enum { LOCAL(joined) = 3 };
@@ -79,24 +105,27 @@ DP_DEVICE void LOCAL(centre)(const dp_normalization_grad_arguments *a, const T *
   for (int i = 0; i < LOCAL(elements); i++) x[i] -= apart;
 }
 
-// Lets the cache fetch a row of x and of dy while the one before it is computed: registers have no room for it.
+DP_DEVICE void LOCAL(fetch_from)(const void *rows, dp_i64 row, dp_i64 bytes) {
+  for (dp_i64 i = dp_thread() % SHARERS * DP_LINE_BYTES; i < bytes; i += SHARERS * DP_LINE_BYTES)
+    dp_prefetch((const char *)rows + row * bytes + i);
+}
+
+// Lets the cache fetch a row of each operand while the one before it is computed: registers have no room for it.
 DP_DEVICE void LOCAL(fetch)(const dp_normalization_grad_arguments *a, dp_i64 row) {
-  const dp_i64 bytes = a->length * (dp_i64)sizeof(T);
-  for (dp_i64 i = dp_thread() % SHARERS * DP_LINE_BYTES; i < bytes; i += SHARERS * DP_LINE_BYTES) {
-    dp_prefetch((const char *)a->x + row * bytes + i);
-    dp_prefetch((const char *)a->dy + row * bytes + i);
-  }
+  LOCAL(fetch_from)(a->x, row, a->length * (dp_i64)sizeof(T));
+  LOCAL(fetch_from)(a->dy, row, a->length * (dp_i64)(TAKES_U ? sizeof(U) : sizeof(T)));
+  if (ADDS) LOCAL(fetch_from)(a->other, row, a->length * (dp_i64)sizeof(T));
 }
 
 // Computes a row of dx, and adds what it adds to the sums of this thread's columns. dy is read twice, which finds it in
 // a cache, so that registers are left for the sums.
 DP_DEVICE void LOCAL(row)(const dp_normalization_grad_arguments *a, dp_i64 row, C *sums, double *shared) {
-  const T *dy = (const T *)a->dy + row * a->length, *scale = (const T *)a->scale;
-  T *dx = (T *)a->dx + row * a->length;
+  const T *scale = (const T *)a->scale;
+  const dp_i64 start = row * a->length;
   C x[LOCAL(elements)];
   DP_UNROLL
   for (int i = 0; i < LOCAL(elements); i++) x[i] = 0;
-  LOCAL(centre)(a, (const T *)a->x + row * a->length, x, shared);
+  LOCAL(centre)(a, (const T *)a->x + start, x, shared);
   double square = 0, along = 0;
   C sum = 0;
   DP_UNROLL
@@ -104,7 +133,7 @@ DP_DEVICE void LOCAL(row)(const dp_normalization_grad_arguments *a, dp_i64 row, 
     const dp_i64 column = LOCAL(column)(v);
     if (column >= a->length) break;
     C d[VECTOR], s[VECTOR];
-    LOCAL(load)(a, dy + column, d);
+    LOCAL(load_dy)(a, start + column, d);
     LOCAL(load)(a, scale + column, s);
     DP_UNROLL
     for (int l = 0; l < VECTOR; l++) {
@@ -124,7 +153,7 @@ DP_DEVICE void LOCAL(row)(const dp_normalization_grad_arguments *a, dp_i64 row, 
     const dp_i64 column = LOCAL(column)(v);
     if (column >= a->length) break;
     C d[VECTOR], s[VECTOR];
-    LOCAL(load)(a, dy + column, d);
+    LOCAL(load_dy)(a, start + column, d);
     LOCAL(load)(a, scale + column, s);
     DP_UNROLL
     for (int l = 0; l < VECTOR; l++) {
@@ -134,7 +163,7 @@ DP_DEVICE void LOCAL(row)(const dp_normalization_grad_arguments *a, dp_i64 row, 
       if (SUMS > 1) sums[LOCAL(elements) + i] += d[l];
       s[l] = factor * (d[l] * s[l] - mean - h * mean_along);
     }
-    LOCAL(store)(a, s, dx + column);
+    LOCAL(store_dx)(a, s, start + column);
   }
 }
 

@@ -16,10 +16,10 @@ typedef struct {
   long long rows, length, sums;
   long long aligned;  // whether vectors can be read and written at once
   double epsilon;
-  dp_normalization_row *statistics;  // (rows); of rows that are not held
-  void *parts;                       // (sums, results, length) of type C
-  const void *x, *scale, *dy;
-  void *dx, *dscale, *dbias;  // the latter may be NULL
+  dp_normalization_row *statistics;    // (rows); of rows that are not held
+  void *parts;                         // (sums, results, length) of type C
+  const void *x, *scale, *dy, *other;  // other: what is added to dx
+  void *dx, *narrow, *dscale, *dbias;  // narrow: dx as type U. The latter two may be NULL
 } dp_normalization_grad_arguments;
 
 #endif

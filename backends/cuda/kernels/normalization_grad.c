@@ -2,6 +2,8 @@
 // ones by a warp and longer ones by a block, and goes through memory once: a block has neighbouring rows, and leaves
 // one part of the sums over rows. The other takes rows of any length, and goes through memory several times. In both a
 // last launch adds the parts, in order; how many there are follows from extents alone.
+//
+// In a region the first also does what stands around it: more operands and results say so (region_gradient.h).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include "backends/cuda/gpu/alignment.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/region_gradient.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/base/base.h"
 #include "ir/kernel/extents.h"
@@ -34,6 +37,17 @@ static bool about_mean(const dp_kernel_spec *spec) { return !strcmp(spec->op->na
 static bool match(const dp_kernel_spec *spec) {
   return !spec->region && !strcmp(spec->op->domain, "dp") &&
          (about_mean(spec) || !strcmp(spec->op->name, "RMSNormalizationGrad"));
+}
+
+// Whether it is told of more than the operator.
+static bool has_around(const dp_kernel_spec *spec) { return spec->n_inputs == DP_CUDA_GRADIENT_INPUTS; }
+
+static bool takes_narrow(const dp_kernel_spec *spec) { return spec->inputs[2].dtype != spec->inputs[0].dtype; }
+
+// The type of 16 bits that rows are read or stored in besides their own; else their own. A function knows one.
+static dp_dtype narrow_type(const dp_kernel_spec *spec) {
+  return dp_has_out(spec, DP_CUDA_GRADIENT_NARROW) ? spec->outputs[DP_CUDA_GRADIENT_NARROW].dtype
+                                                   : spec->inputs[2].dtype;
 }
 
 static int64_t computed_bytes(const division *d) { return d->doubles ? sizeof(double) : sizeof(float); }
@@ -72,7 +86,12 @@ static division divide(const dp_kernel_spec *spec, bool held) {
   return d;
 }
 
-static bool match_held(const dp_kernel_spec *spec) { return match(spec) && divide(spec, true).sharers > 0; }
+static bool match_held(const dp_kernel_spec *spec) {
+  const bool alike = !takes_narrow(spec) || spec->inputs[2].dtype == narrow_type(spec);
+  return match(spec) && alike && divide(spec, true).sharers > 0;
+}
+
+static bool match_long(const dp_kernel_spec *spec) { return match(spec) && !has_around(spec); }
 
 // ---- scratch --------------------------------------------------------------------------------------------------------
 
@@ -106,27 +125,37 @@ typedef struct {
   const dp_cuda_function *held, *rows, *columns, *join;  // held, or rows and columns
 } gradient_state;
 
-static dp_status add(const dp_kernel_spec *spec, const division *d, const char *part, const char *source,
-                     const dp_cuda_function **function) {
+// more: definitions besides those of all functions.
+static dp_status add(const dp_kernel_spec *spec, const division *d, const char *part, const char *more,
+                     const char *source, const dp_cuda_function **function) {
   const dp_dtype dtype = spec->inputs[0].dtype;
-  char defines[512], name[64];
+  char defines[1024], name[64];
   snprintf(name, sizeof name, "%s%s", spec->op->name, part);
   snprintf(defines, sizeof defines,
-           "%s#define C %s\n#define ABOUT_MEAN %d\n#define SUMS %d\n#define SHARERS %d\n#define VECTORS %d\n"
+           "%s%s#define C %s\n#define ABOUT_MEAN %d\n#define SUMS %d\n#define SHARERS %d\n#define VECTORS %d\n"
            "#define VECTOR %d\n",
-           dp_cuda_type_of(dtype)->defines, d->doubles ? "double" : "float", d->about_mean, d->n_sums, d->sharers,
+           dp_cuda_type_of(dtype)->defines, more, d->doubles ? "double" : "float", d->about_mean, d->n_sums, d->sharers,
            d->vectors, d->vector);
   return dp_cuda_function_add(name, defines, source, function);
+}
+
+static dp_status add_held(const dp_kernel_spec *spec, const division *d, const dp_cuda_function **function) {
+  char around[512];
+  snprintf(around, sizeof around, "%s#define TAKES_U %d\n#define ADDS %d\n#define STORES %d\n#define STORES_U %d\n",
+           dp_cuda_type_of(narrow_type(spec))->second, takes_narrow(spec), dp_has_in(spec, DP_CUDA_GRADIENT_OTHER),
+           dp_has_out(spec, 0), dp_has_out(spec, DP_CUDA_GRADIENT_NARROW));
+  const char *part = has_around(spec) ? "_around" : "";
+  return add(spec, d, part, around, dp_cuda_source_normalization_grad, function);
 }
 
 static dp_status add_functions(const dp_kernel_spec *spec, bool held, gradient_state *s) {
   division plain = s->division;  // for functions that do not depend on how rows are held
   plain.sharers = plain.vectors = plain.vector = 0;
-  if (held) DP_TRY(add(spec, &s->division, "", dp_cuda_source_normalization_grad, &s->held));
-  if (!held) DP_TRY(add(spec, &plain, "_rows", dp_cuda_source_normalization_grad_rows, &s->rows));
+  if (held) DP_TRY(add_held(spec, &s->division, &s->held));
+  if (!held) DP_TRY(add(spec, &plain, "_rows", "", dp_cuda_source_normalization_grad_rows, &s->rows));
   if (!plain.n_sums) return DP_OK;
-  if (!held) DP_TRY(add(spec, &plain, "_columns", dp_cuda_source_normalization_grad_columns, &s->columns));
-  return add(spec, &plain, "_join", dp_cuda_source_normalization_grad_join, &s->join);
+  if (!held) DP_TRY(add(spec, &plain, "_columns", "", dp_cuda_source_normalization_grad_columns, &s->columns));
+  return add(spec, &plain, "_join", "", dp_cuda_source_normalization_grad_join, &s->join);
 }
 
 static dp_status prepare_as(const dp_kernel_spec *spec, bool held, void **state) {
@@ -151,9 +180,12 @@ static dp_normalization_grad_arguments arguments_of(const dp_kernel_spec *spec, 
   a.scale = in[1];
   a.dy = in[2];
   a.dx = out[0];
+  a.other = has_around(spec) ? in[DP_CUDA_GRADIENT_OTHER] : NULL;
+  a.narrow = has_around(spec) ? out[DP_CUDA_GRADIENT_NARROW] : NULL;
   a.dscale = dp_has_out(spec, 1) ? out[1] : NULL;
   a.dbias = dp_has_out(spec, 2) ? out[2] : NULL;
-  a.aligned = ((uintptr_t)a.x | (uintptr_t)a.scale | (uintptr_t)a.dy | (uintptr_t)a.dx) % DP_VECTOR_BYTES == 0;
+  const uintptr_t all = (uintptr_t)a.x | (uintptr_t)a.scale | (uintptr_t)a.dy | (uintptr_t)a.dx;
+  a.aligned = (all | (uintptr_t)a.other | (uintptr_t)a.narrow) % DP_VECTOR_BYTES == 0;
   return a;
 }
 
@@ -202,7 +234,7 @@ const dp_kernel dp_kernel_cuda_normalization_grad_long = {
     .name = "cuda.normalization_grad_long",
     .types = DP_CUDA_FLOATS,
     .shares_state = true,
-    .match = match,
+    .match = match_long,
     .scratch_bytes = scratch_bytes_long,
     .prepare = prepare_long,
     .release = free,

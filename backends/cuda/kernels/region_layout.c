@@ -16,7 +16,7 @@ typedef struct {
   const dp_kernel_spec *spec;
   const dp_kernel_region *region;
   int n_ends;         // operands and results
-  int *made_along;    // (members) the product or normalization that makes it along with itself; ITSELF: none
+  int *made_along;    // (members) the member whose launch makes it too; ITSELF: it has its own, or is in a run
   bool has_products;  // then no result lies on an operand (ir/verify/region.c)
 } division;
 
@@ -60,6 +60,16 @@ static void mark_casts(division *d) {
   }
 }
 
+static void mark_gradients(division *d) {
+  for (int m = 0; m < d->region->n_members; m++) {
+    dp_cuda_region_gradient g;
+    if (!dp_cuda_region_gradient_of(d->spec, m, &g)) continue;
+    const int along[] = {g.before, g.add, g.after};
+    for (size_t i = 0; i < DP_COUNT(along); i++)
+      if (along[i] >= 0) d->made_along[along[i]] = m;
+  }
+}
+
 // The end of the run of elementwise members that starts at `first`, or of the single member.
 static int end_of(const division *d, int first) {
   const dp_kernel_region *r = d->region;
@@ -80,10 +90,11 @@ static void add_launches(const division *d, dp_cuda_region_layout *layout) {
     if (d->made_along[first] != ITSELF) continue;
     end = end_of(d, first);
     dp_cuda_region_launch *l = &layout->launches[layout->n_launches++];
-    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), {-1, -1}, -1};
+    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), {-1, -1}, -1, false, {0}};
     dp_cuda_region_sum sum;
     if (dp_cuda_region_sum_of(d->spec, first, &sum) && d->made_along[sum.add] == first) l->sum = sum;
     l->cast = dp_cuda_region_cast_of(d->spec, first);
+    l->is_gradient = dp_cuda_region_gradient_of(d->spec, first, &l->gradient);
   }
 }
 
@@ -91,6 +102,13 @@ void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_laun
   const dp_kernel_region *r = region->region;
   const int n_ends = region->n_inputs + region->n_outputs;
   for (int v = 0; v < r->n_values; v++) kept[v] = false;
+  if (l->is_gradient) {
+    int32_t in[DP_CUDA_GRADIENT_INPUTS], out[DP_CUDA_GRADIENT_OUTPUTS];
+    dp_cuda_region_gradient_values(r, l->first, &l->gradient, in, out);
+    for (int k = 0; k < DP_CUDA_GRADIENT_OUTPUTS; k++)
+      if (out[k] >= 0) kept[out[k]] = r->values[out[k]].present;
+    return;
+  }
   const int along = l->sum.add >= 0 ? l->sum.add : l->cast;
   if (along >= 0) {
     kept[r->members[along].outputs[0]] = true;
@@ -224,6 +242,7 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
   if (made) {
     mark_sums(&d);
     mark_casts(&d);
+    mark_gradients(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);
     find_last_uses(&d, layout, last);

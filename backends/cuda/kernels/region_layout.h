@@ -1,12 +1,14 @@
 // How a region is divided into launches, and where the values are that one launch leaves for another.
 //
-// Elementwise members that follow each other are one launch. Every other member is a launch of its own, but for three:
-// a Reshape whose operand can be put where its result goes, an Add that the product before it makes along with itself
-// (region_sum.h), and a Cast that the normalization before it makes (region_cast.h).
+// Elementwise members that follow each other are one launch. Every other member is a launch of its own. Members that a
+// launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), a Cast
+// that the normalization before it makes (region_cast.h), and what stands around the gradient of a normalization
+// (region_gradient.h). A Reshape's operand is put where its result goes if that is possible.
 #ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 #define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 
 #include "backends/cuda/kernels/region_cast.h"
+#include "backends/cuda/kernels/region_gradient.h"
 #include "backends/cuda/kernels/region_sum.h"
 
 #ifdef __cplusplus
@@ -19,6 +21,8 @@ typedef struct {
   bool elementwise;
   dp_cuda_region_sum sum;  // what the product adds, whose result is then this launch's; add -1: nothing
   int cast;                // the Cast that a normalization makes, whose result is then this launch's; -1: none
+  bool is_gradient;        // of a normalization, with what stands around it
+  dp_cuda_region_gradient gradient;
 } dp_cuda_region_launch;
 
 typedef struct {
