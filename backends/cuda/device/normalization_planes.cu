@@ -1,7 +1,7 @@
 // Normalises rows of type T of which WIDTH neighbours share a scale: groups of channels. A block has a row, which it
-// keeps in registers: VECTORS vectors of WIDTH elements a thread. Elements are computed with relative to the row's
-// first one, so that W is exact enough for their mean. Rows for which W has no room are computed in double, from memory.
-// Every element is read and written by the same thread, so that y may be x.
+// keeps in registers: VECTORS vectors of WIDTH elements a thread. Elements are computed with relative to the first one
+// of the row, so that W is exact enough for their mean. Rows for which W has no room are computed in double, from
+// memory. Every element is read and written by the same thread, so that y may be x.
 #include "backends/cuda/device/moments.h"
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/vectors.h"
