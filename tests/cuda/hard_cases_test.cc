@@ -209,6 +209,26 @@ TEST(HardCases, Rows) {
   Compare("Softmax", "float32[300,4097]", "", {}, false);
 }
 
+// Rows that a warp and a block keep in registers: of whole vectors or not, one or several to a thread, that begin at
+// any place of one.
+TEST(HardCases, RowsInRegisters) {
+  const std::vector<std::vector<double>> rows = {
+      {30, 15, 14, 13.5}, {kNan, 1, 2}, {1, kInfinity, 2}, {-kInfinity}, {1, 1}};
+  for (const char *extents : {"[1,1]", "[7,3]", "[9,24]", "[11,37]", "[3,1023]", "[5,1024]", "[3,1029]", "[2,4091]"})
+    for (const char *type : {"float32", "bfloat16", "float16"})
+      for (const auto &row : rows) {
+        const std::string x = type + std::string(extents);
+        Compare("Softmax", x, "axis=1", {{0, row}}, false);
+        Compare("LogSoftmax", x, "axis=1", {{0, row}}, false);
+        Compare("ReduceLogSumExp", x, "axes=[1]", {{0, row}}, false);
+      }
+  // Of several vectors a thread, all of which are kept, and of more than that.
+  Compare("Softmax", "bfloat16[64,9001]", "", {}, false);
+  Compare("ReduceLogSumExp", "float32[64,5008]", "axes=[1]", {}, false);
+  Compare("Softmax", "float32[64,33003]", "", {}, false);
+  Compare("ReduceLogSumExp", "bfloat16[64,65600]", "axes=[1]", {}, false);
+}
+
 TEST(HardCases, CrossEntropy) {
   const std::vector<std::vector<double>> rows = {
       {0.5, -3, 2, 700, -700}, {-kInfinity, 1, 5, -2}, {kNan, 1}, {kInfinity, 1}, {1}};
@@ -223,6 +243,18 @@ TEST(HardCases, CrossEntropy) {
       Compare("dp.SoftmaxCrossEntropyLossGrad", scores + ", int64[3], float32[]", "ignore_index=2", operands, false);
     }
   }
+  for (const char *classes : {"10", "37", "1024", "1031"})
+    for (const char *type : {"float32", "bfloat16", "float16"})
+      for (const auto &row : {rows[0], rows[2], {30, 15, 14, 13.5}}) {
+        const std::string t = type, scores = t + "[9," + classes + "], int64[9]";
+        const Operands operands = {{0, row}, {1, {0, 9, 4, 2}}};
+        Compare("SoftmaxCrossEntropyLoss", scores, "reduction=\"none\"", operands, false);
+        Compare("SoftmaxCrossEntropyLoss", scores + ", " + t + "[" + classes + "]", "ignore_index=4", operands, false);
+        Compare("dp.SoftmaxCrossEntropyLossGrad", scores + ", " + t + "[], " + t + "[" + classes + "]",
+                "ignore_index=4", operands, false);
+      }
+  Compare("SoftmaxCrossEntropyLoss", "bfloat16[64,8201], int64[64]", "", {{1, {0, 8200, 7}}}, false);
+  Compare("dp.SoftmaxCrossEntropyLossGrad", "float32[64,33003], int64[64], float32[]", "", {{1, {0, 8200, 7}}}, false);
   Compare("SoftmaxCrossEntropyLoss", "float64[2,4500,2], int64[2,2]", "", {{1, {0, 4499, 7}}}, false);
   Compare("dp.SoftmaxCrossEntropyLossGrad", "float64[2,4500,2], int64[2,2], float64[]", "", {{1, {0, 4499, 7}}}, false);
 }
@@ -238,6 +270,15 @@ TEST(HardCases, Normalizations) {
         Compare("RMSNormalization", x, "", {{0, row}}, false);
       }
   Compare("GroupNormalization", "float32[2,4,40,41], float32[4], float32[4]", "num_groups=1", {}, false);
+  // Groups of channels in registers: of whole vectors, of halves of them, and of single elements.
+  for (const char *plane : {"8,8", "2,3", "7,7", "1,1", "20,52"})
+    for (const auto &row : rows)
+      for (const char *type : {"float32", "bfloat16", "float16"}) {
+        const std::string t = type, scale = t + "[6]", inputs = t + "[3,6," + plane + "], " + scale + ", " + scale;
+        Compare("GroupNormalization", inputs, "num_groups=2", {{0, row}}, false);
+        Compare("InstanceNormalization", inputs, "", {{0, row}}, false);
+      }
+  Compare("GroupNormalization", "float32[260,2,2,2049], float32[2], float32[2]", "num_groups=1", {}, false);
   Compare("InstanceNormalization", "float64[N,2,5003], float64[2], float64[2]", "", {}, false);
 }
 
@@ -374,6 +415,13 @@ TEST(HardCases, Arg) {
       Compare(op, "uint8[2,5001,35]", attrs, {{0, {0, 255, 3}}}, true);
     }
   Compare("ArgMax", "bfloat16[N,3,700]", "axis=0", {}, true);
+  // Short rows, of whole vectors or not, that begin at any place of one.
+  for (const char *op : {"ArgMax", "ArgMin"})
+    for (const char *type : {"float32", "bfloat16", "float64", "int8", "uint32", "uint64"})
+      for (const char *extents : {"[9,1]", "[11,7]", "[17,33]", "[3,700]", "[2,1024]"})
+        for (const char *last : {"0", "1"})
+          Compare(op, std::string(type) + extents, std::string("axis=1, select_last_index=") + last,
+                  {{0, Repeated(2048, 13)}}, true);
 }
 
 // Extents around a tile's, and one less than what is worth a tile; two tiles of both, among other dims before, between
@@ -386,6 +434,27 @@ TEST(HardCases, Transpose) {
     Compare("Transpose", "float32[N,17,35,40]", std::string("perm=") + perm, {}, true);
 }
 
+// Planes of which a block takes many, and one; fewer than that, and more; of a whole number of vectors or not.
+TEST(HardCases, GlobalAveragePool) {
+  for (const char *extents : {"[1,1,1]", "[N,21,7,7]", "[5,13,1,3]", "[2,32,16,16]", "[1,33,17,16]", "[3,5,9,9,9]"})
+    for (const char *type : {"float32", "float64", "bfloat16", "float16"})
+      Compare("GlobalAveragePool", std::string(type) + extents, "", {}, false);
+  Compare("GlobalAveragePool", "float32[N,3,2,2]", "", {{0, {1, kInfinity, 2, 3, kNan, 5, 6}}}, false);
+}
+
+// Fewer than a counter gives, and one more or less than several give.
+TEST(HardCases, RandomNumbers) {
+  for (const char *n : {"0", "1", "4", "1023", "1025"})
+    for (const char *type : {"float32", "float64", "bfloat16"}) {
+      const std::string attrs = std::string("key=12, shape=[") + n + "], dtype=" + type;
+      Compare("dp.RandomUniform", "int64[]", attrs + ", low=-0.3, high=2.5", {{0, {99}}}, true);
+      Compare("dp.RandomNormal", "int64[]", attrs, {{0, {99}}}, false);
+      for (const char *ratio : {"0.0", "0.1", "0.25", "0.999"})
+        Compare("dp.Dropout", std::string(type) + "[" + n + "], int64[], int64[]", std::string("key=3, ratio=") + ratio,
+                {{1, {5}}, {2, {7}}}, true);
+    }
+}
+
 TEST(HardCases, Others) {
   std::vector<double> bytes;
   for (int i = 0; i < 256; i++) bytes.push_back(i);
@@ -396,11 +465,18 @@ TEST(HardCases, Others) {
     for (const char *upper : {"0", "1"})
       Compare("Trilu", "float16[2,3,5]", std::string("k=") + k + ", upper=" + upper, {}, true);
   Compare("Trilu", "float32[N,0,4]", "", {}, true);
+  // In vectors, of which the diagonal goes through some.
+  for (const char *type : {"float32", "uint8", "float64"})
+    for (const char *k : {"-20", "-3", "0", "1", "2", "5", "40"})
+      for (const char *upper : {"0", "1"})
+        Compare("Trilu", std::string(type) + "[2,9,32]", std::string("k=") + k + ", upper=" + upper, {}, true);
   // Near 2^31 and 2^63, where integers wrap.
   Compare("Range", "", "start=2147483600, limit=[2147483700], delta=7, dtype=int32", {}, true);
   Compare("Range", "", "start=-9223372036854775807, limit=[-9223372036854775000], delta=100", {}, true);
   Compare("Range", "", "start=9007199254740993, limit=[9007199254740999], dtype=float64", {}, true);
   Compare("Range", "", "start=5, limit=[5]", {}, true);
+  for (const char *type : {"int16", "int32", "int64", "float32", "float64"})
+    Compare("Range", "", std::string("start=-7, limit=[1010], delta=3, dtype=") + type, {}, true);
   Compare("Shape", "float32[N,0,7]", "start=-9, end=99", {}, true);
   Compare("Shape", "float32[N,2]", "start=2, end=1", {}, true);
 }

@@ -50,7 +50,8 @@ TEST_P(CudaPrecision, RoundsAsTheCpu) {
   EXPECT_EQ(cuda.variables.size(), cpu.variables.size());
   EXPECT_GT(LossDistance(wide, cpu), 0);
   const bool biased = std::get<0>(GetParam()) == BIASED;
-  // A single element that falls on the other side of a half shows in a loss; where a GPU's libraries sum, in weights too.
+  // A single element that falls on the other side of a half shows in a loss; where a GPU's libraries sum, in weights
+  // too.
   EXPECT_LT(LossDistance(cuda, cpu), biased ? 1e-3 : 0.2 * LossDistance(wide, cpu) + 2e-5);
   EXPECT_LT(Distance(cuda, cpu), biased ? 1e-2 : 0.2 * Distance(wide, cpu) + (IsStandin() ? 0 : 2e-5));
   if (!IsStandin()) return;

@@ -14,9 +14,11 @@ typedef struct {
 
 typedef struct {
   long long count;
+  long long aligned;  // whether x and y can be moved by vectors of DP_RANDOM_EACH
   dp_draw draw;
   double shift, scale;  // of random values
-  double ratio, kept;   // of dropout: what is dropped, and the factor of what is not
+  double kept;          // of dropout: the factor of what is not dropped
+  unsigned least;       // and the least of 24 bits for which that is so
   const void *x;
   void *y;
 } dp_random_arguments;
@@ -60,18 +62,5 @@ DP_DEVICE double dp_times_plus(double a, double b, double c) { return __dadd_rn(
 #else
 DP_DEVICE double dp_times_plus(double a, double b, double c) { return a * b + c; }
 #endif
-
-// What becomes of each of a thread's elements, i: `word` holds its block and `lane` its place there.
-#define DP_DRAW_EACH(STATEMENT)                                                                     \
-  for (dp_i64 at = dp_index() * DP_RANDOM_EACH; at < a.count; at += dp_stride() * DP_RANDOM_EACH) { \
-    dp_u32 word[4] = {0, 0, 0, 0};                                                                  \
-    dp_i64 drawn = -1;                                                                              \
-    for (dp_i64 i = at; i < at + DP_RANDOM_EACH && i < a.count; i++) {                              \
-      const dp_i64 index = dp_place_of(&a.draw.place, i);                                           \
-      const int lane = (int)(index % 4);                                                            \
-      if (index / 4 != drawn) dp_draw_block(&a.draw, (dp_u64)(drawn = index / 4), word);            \
-      STATEMENT                                                                                     \
-    }                                                                                               \
-  }
 
 #endif

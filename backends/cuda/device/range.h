@@ -7,6 +7,7 @@
 typedef struct {
   dp_place place;
   long long count;
+  long long aligned;                // whether y can be written by vectors
   unsigned long long start, delta;  // modulo 2^64
   void *y;
 } dp_range_arguments;

@@ -7,6 +7,7 @@
 // x, y (matrices, rows, columns)
 typedef struct {
   dp_place place;
+  long long aligned;  // whether x and y can be moved by vectors
   long long count, rank, rows, columns;
   long long diagonal;
   const void *x;

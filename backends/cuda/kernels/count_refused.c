@@ -1,5 +1,5 @@
-// dp.CountRefused: how much data a node would refuse, by one block; where there is much, by several blocks, whose counts
-// a second launch adds.
+// dp.CountRefused: how much data a node would refuse, by one block; where there is much, by several blocks, whose
+// counts a second launch adds.
 #include <stdio.h>
 #include <stdlib.h>
 

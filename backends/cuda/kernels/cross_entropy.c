@@ -1,5 +1,6 @@
 // SoftmaxCrossEntropyLoss and its gradient. The divisor of a mean over labels with weights, or with one that is
-// ignored, is summed on the device first; so are exponentials where blocks share the scores of a label.
+// ignored, is summed on the device first; so are exponentials where blocks share the scores of a label. Scores of a
+// label that are contiguous and fit are kept in registers.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "backends/cuda/gpu/alignment.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/draw.h"
+#include "backends/cuda/kernels/exponential_rows.h"
 #include "backends/cuda/kernels/exponentials.h"
 #include "backends/cuda/kernels/shares.h"
 #include "backends/cuda/kernels/types.h"
@@ -18,6 +20,7 @@ enum { LOSS_WEIGHTS = 2, GRADIENT_WEIGHTS = 3 };  // operands
 
 typedef struct {
   const dp_cuda_function *weights, *parts, *rows, *sum;  // NULL: not needed
+  bool in_registers;
 } loss_state;
 
 static bool is_mean(const dp_kernel_spec *spec) {
@@ -38,8 +41,14 @@ static bool match(const dp_kernel_spec *spec) {
          (DP_BIT(spec->inputs[1].dtype) & (DP_BIT(DP_INT32) | DP_BIT(DP_INT64)));
 }
 
+static bool in_registers(const dp_kernel_spec *spec) {
+  const dp_local *scores = &spec->inputs[0].local;
+  return dp_product(scores->extents, 2, scores->rank) == 1 &&
+         dp_cuda_exponential_rows_fit(spec->inputs[0].dtype, scores->extents[0], scores->extents[1]);
+}
+
 static int64_t shares_of(const dp_kernel_spec *spec) {
-  return dp_cuda_row_shares(dp_in_count(spec, 1), dp_in_extents(spec, 0)[1]);
+  return in_registers(spec) ? 1 : dp_cuda_row_shares(dp_in_count(spec, 1), dp_in_extents(spec, 0)[1]);
 }
 
 // The sum of weights, then the parts of exponentials, then the losses.
@@ -80,11 +89,17 @@ static dp_cross_entropy_arguments arguments_of(const dp_kernel_spec *spec, int w
 }
 
 static dp_status prepare_for(const dp_kernel_spec *spec, int weights, const char *rows, loss_state **made) {
-  char defines[256];
-  snprintf(defines, sizeof defines, "%s#define LABEL %s\n", dp_cuda_type_of(spec->inputs[0].dtype)->defines,
-           dp_cuda_type_of(spec->inputs[1].dtype)->stored);
-  loss_state s = {0};
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, rows, &s.rows));
+  char label[64], defines[256];
+  snprintf(label, sizeof label, "#define LABEL %s\n", dp_cuda_type_of(spec->inputs[1].dtype)->stored);
+  snprintf(defines, sizeof defines, "%s%s", dp_cuda_type_of(spec->inputs[0].dtype)->defines, label);
+  loss_state s = {.in_registers = in_registers(spec)};
+  if (s.in_registers) {
+    const int kind = weights == LOSS_WEIGHTS ? DP_ROWS_LOSS : DP_ROWS_LOSS_GRADIENT;
+    DP_TRY(dp_cuda_exponential_rows_add(spec->op->name, spec->inputs[0].dtype, dp_in_extents(spec, 0)[1], kind, label,
+                                        &s.rows));
+  } else {
+    DP_TRY(dp_cuda_function_add(spec->op->name, defines, rows, &s.rows));
+  }
   if (shares_of(spec) > 1) DP_TRY(dp_cuda_exponentials_add(spec->inputs[0].dtype, &s.parts));
   if (sums_weights(spec, weights))
     DP_TRY(dp_cuda_function_add("label_weights", defines, dp_cuda_source_label_weights, &s.weights));
@@ -96,13 +111,22 @@ static dp_status prepare_for(const dp_kernel_spec *spec, int weights, const char
   return DP_OK;
 }
 
-static dp_status launch(const loss_state *s, dp_queue *queue, const dp_cross_entropy_arguments *a) {
-  if (s->weights) DP_TRY(dp_cuda_launch(queue, s->weights, 1, DP_BLOCK_MOST, a, sizeof *a));
+// y: of as many elements as the scores; NULL: only the losses.
+static dp_status launch_rows(const loss_state *s, dp_queue *queue, const dp_cross_entropy_arguments *a, void *y) {
+  if (s->in_registers) {
+    dp_exponential_rows_arguments rows = {
+        .rows = a->labels_count, .length = a->classes, .x = a->scores, .y = y, .loss = *a};
+    return dp_cuda_exponential_rows(queue, s->rows, &rows);
+  }
   if (s->parts)
     DP_TRY(dp_cuda_exponentials(queue, s->parts, a->labels_count / a->inner, a->classes, a->inner, a->shares, a->scores,
                                 a->parts));
-  const int64_t blocks = a->labels_count * a->shares;
-  DP_TRY(dp_cuda_launch(queue, s->rows, blocks, dp_cuda_row_threads(a->classes), a, sizeof *a));
+  return dp_cuda_launch(queue, s->rows, a->labels_count * a->shares, dp_cuda_row_threads(a->classes), a, sizeof *a);
+}
+
+static dp_status launch(const loss_state *s, dp_queue *queue, const dp_cross_entropy_arguments *a, void *y) {
+  if (s->weights) DP_TRY(dp_cuda_launch(queue, s->weights, 1, DP_BLOCK_MOST, a, sizeof *a));
+  DP_TRY(launch_rows(s, queue, a, y));
   return s->sum ? dp_cuda_launch(queue, s->sum, 1, DP_BLOCK_MOST, a, sizeof *a) : DP_OK;
 }
 
@@ -115,7 +139,7 @@ static dp_status enqueue_loss(const dp_kernel_spec *spec, void *state, dp_queue 
   dp_cross_entropy_arguments a = arguments_of(spec, LOSS_WEIGHTS, queue, in, scratch);
   a.y = out[0];
   a.log_prob = dp_has_out(spec, 1) ? out[1] : NULL;
-  return launch(state, queue, &a);
+  return launch(state, queue, &a, a.log_prob);
 }
 
 const dp_kernel dp_kernel_cuda_SoftmaxCrossEntropyLoss = {
@@ -140,7 +164,7 @@ static dp_status enqueue_gradient(const dp_kernel_spec *spec, void *state, dp_qu
   dp_cross_entropy_arguments a = arguments_of(spec, GRADIENT_WEIGHTS, queue, in, scratch);
   a.dloss = in[2];
   a.y = out[0];
-  return launch(state, queue, &a);
+  return launch(state, queue, &a, a.y);
 }
 
 const dp_kernel dp_kernel_cuda_dp_SoftmaxCrossEntropyLossGrad = {

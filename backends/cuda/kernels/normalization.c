@@ -1,7 +1,7 @@
 // LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A warp
-// for each short row whose elements have a scale each, a block for each other; few long rows are shared by blocks,
-// whose first launch finds means and squares. What warps make of float32 may be stored in 16 bits: then the type of the
-// result is not the operand's (region_cast.h).
+// for each short row whose elements have a scale each, and a block for each row of channels, keep it in registers; a
+// block has each other; few long rows are shared by blocks, whose first launch finds means and squares. What warps make
+// of float32 may be stored in 16 bits: then the type of the result is not the operand's (region_cast.h).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,12 +49,24 @@ static int64_t set_rows(const dp_kernel_spec *spec, bool of_channels, dp_normali
 
 typedef struct {
   dp_normalization_arguments arguments;  // but for the addresses
-  int width;  // elements that a thread of a warp reads at once; 0: a row has a block, or several
+  int width;    // elements that a thread reads at once, where a row is kept in registers; 0: it is not
+  int threads;  // that have a row of channels in registers; 0: a row has a warp
   const dp_cuda_function *parts, *apply;  // parts: NULL where no row is shared
 } normalization_state;
 
 // The longest row that a warp keeps in its registers.
 enum { MOST_OF_WARP = 2048 };
+
+// The longest row of channels that a block keeps in its registers.
+enum { MOST_OF_BLOCK = 16384 };
+
+static void hold_channels(dp_dtype dtype, normalization_state *s) {
+  const dp_normalization_arguments *a = &s->arguments;
+  if (dtype == DP_FLOAT64 || a->shares > 1 || a->length > MOST_OF_BLOCK || !a->length) return;
+  s->width = (int)(DP_VECTOR_BYTES / dp_type_bytes(dtype));
+  while (a->inner % s->width) s->width /= 2;
+  s->threads = dp_cuda_row_threads(a->length / s->width);
+}
 
 static normalization_state divide(const dp_kernel_spec *spec) {
   const int kind = kind_of(spec);
@@ -63,7 +75,11 @@ static normalization_state divide(const dp_kernel_spec *spec) {
   dp_normalization_arguments *a = &s.arguments;
   a->rows = set_rows(spec, kinds[kind].of_channels, a);
   a->shares = dp_cuda_row_shares(a->rows, a->length);
-  if (kinds[kind].of_channels || a->length > MOST_OF_WARP || !a->length) return s;
+  if (kinds[kind].of_channels) {
+    hold_channels(spec->inputs[0].dtype, &s);
+    return s;
+  }
+  if (a->length > MOST_OF_WARP || !a->length) return s;
   s.width = (int)(DP_VECTOR_BYTES / dp_type_bytes(spec->inputs[0].dtype));
   while (a->length % s.width) s.width /= 2;
   return s;
@@ -72,7 +88,9 @@ static normalization_state divide(const dp_kernel_spec *spec) {
 // Whether rows of float32 are held by warps, which can store results of 16 bits.
 static bool narrows(const dp_kernel_spec *spec) {
   const bool half = spec->outputs[0].dtype == DP_FLOAT16 || spec->outputs[0].dtype == DP_BFLOAT16;
-  return half && spec->inputs[0].dtype == DP_FLOAT32 && divide(spec).width;
+  if (!half || spec->inputs[0].dtype != DP_FLOAT32) return false;
+  const normalization_state s = divide(spec);
+  return s.width && !s.threads;
 }
 
 static bool match(const dp_kernel_spec *spec) {
@@ -84,11 +102,14 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 }
 
 static dp_status add_rows(const dp_kernel_spec *spec, const normalization_state *s, const dp_cuda_function **function) {
-  const int64_t each = DP_WARP * s->width, vectors = (s->arguments.length + each - 1) / each;
+  const int64_t each = (s->threads ? s->threads : DP_WARP) * s->width,
+                vectors = (s->arguments.length + each - 1) / each;
   char defines[512];
-  snprintf(defines, sizeof defines, "%s%s#define WIDTH %d\n#define VECTORS %d\n",
+  snprintf(defines, sizeof defines, "%s%s#define WIDTH %d\n#define VECTORS %d\n#define THREADS %d\n",
            dp_cuda_type_of(spec->inputs[0].dtype)->defines, dp_cuda_type_of(spec->outputs[0].dtype)->second, s->width,
-           (int)vectors);
+           (int)vectors, s->threads);
+  if (s->threads)
+    return dp_cuda_function_add("normalization_planes", defines, dp_cuda_source_normalization_planes, function);
   return dp_cuda_function_add("normalization_rows", defines, dp_cuda_source_normalization_rows, function);
 }
 
@@ -111,8 +132,10 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
 static dp_status enqueue_rows(const normalization_state *s, const dp_kernel_spec *spec, dp_queue *queue,
                               dp_normalization_arguments *a) {
   const uintptr_t bytes = (uintptr_t)s->width * dp_type_bytes(spec->inputs[0].dtype);
-  const uintptr_t all = (uintptr_t)a->x | (uintptr_t)a->y | (uintptr_t)a->scale | (uintptr_t)a->bias;
+  const uintptr_t moved = (uintptr_t)a->x | (uintptr_t)a->y;
+  const uintptr_t all = s->threads ? moved : moved | (uintptr_t)a->scale | (uintptr_t)a->bias;
   a->aligned = all % bytes == 0;
+  if (s->threads) return dp_cuda_launch(queue, s->apply, a->rows, s->threads, a, sizeof *a);
   const int64_t each = DP_CUDA_THREADS / DP_WARP;
   return dp_cuda_launch(queue, s->apply, (a->rows + each - 1) / each, DP_CUDA_THREADS, a, sizeof *a);
 }

@@ -1,4 +1,5 @@
 // dp.RandomUniform, dp.RandomNormal and dp.Dropout: random numbers by position in the whole tensor.
+#include <math.h>
 #include <stdio.h>
 
 #include "backends/cuda/device/sources.h"
@@ -12,12 +13,17 @@ static dp_status launch(dp_queue *queue, const void *state, const dp_random_argu
                         a, sizeof *a);
 }
 
+static long long is_aligned(const dp_kernel_spec *spec, const void *x, const void *y) {
+  const size_t bytes = DP_RANDOM_EACH * dp_type_bytes(spec->outputs[0].dtype);
+  return ((uintptr_t)x | (uintptr_t)y) % bytes == 0;
+}
+
 // The state of these kernels is the function alone, which is never freed.
-static dp_status prepare_for(const dp_kernel_spec *spec, const char *name, const char *source, const char *number,
-                             void **state) {
-  char defines[256];
-  snprintf(defines, sizeof defines, "%s%s", dp_cuda_type_of(spec->outputs[0].dtype)->defines, number);
-  return dp_cuda_function_state(name, defines, source, state);
+static dp_status prepare_for(const dp_kernel_spec *spec, const char *name, bool reads, const char *made, void **state) {
+  char defines[512];
+  snprintf(defines, sizeof defines, "%s#define READS %d\n#define MADE(a, word, lane, x) PUT(%s)\n",
+           dp_cuda_type_of(spec->outputs[0].dtype)->defines, reads, made);
+  return dp_cuda_function_state(name, defines, dp_cuda_source_random, state);
 }
 
 static bool is_float(const dp_kernel_spec *spec) { return (DP_BIT(spec->outputs[0].dtype) & DP_CUDA_FLOATS) != 0; }
@@ -32,6 +38,7 @@ static dp_status enqueue_values(const dp_kernel_spec *spec, const void *state, d
                                 void *const *out, double shift, double scale) {
   const dp_random_arguments a = {
       .count = dp_out_count(spec, 0),
+      .aligned = is_aligned(spec, NULL, out[0]),
       .draw = dp_cuda_draw_of(spec, &spec->outputs[0].local, in[0], dp_has_in(spec, 1) ? in[1] : NULL),
       .shift = shift,
       .scale = scale,
@@ -41,8 +48,8 @@ static dp_status enqueue_values(const dp_kernel_spec *spec, const void *state, d
 }
 
 static dp_status prepare_uniform(const dp_kernel_spec *spec, void **state) {
-  return prepare_for(spec, "RandomUniform", dp_cuda_source_random,
-                     "#define NUMBER(word, lane) dp_draw_uniform(word[lane])\n", state);
+  return prepare_for(spec, "RandomUniform", false,
+                     "dp_times_plus((a)->scale, dp_draw_uniform((word)[lane]), (a)->shift)", state);
 }
 
 static dp_status enqueue_uniform(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -64,8 +71,8 @@ const dp_kernel dp_kernel_cuda_dp_RandomUniform = {
 };
 
 static dp_status prepare_normal(const dp_kernel_spec *spec, void **state) {
-  return prepare_for(spec, "RandomNormal", dp_cuda_source_random,
-                     "#define NUMBER(word, lane) dp_draw_normal(word, lane)\n", state);
+  return prepare_for(spec, "RandomNormal", false, "dp_times_plus((a)->scale, dp_draw_normal(word, lane), (a)->shift)",
+                     state);
 }
 
 static dp_status enqueue_normal(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -93,7 +100,7 @@ static bool match_dropout(const dp_kernel_spec *spec) {
 }
 
 static dp_status prepare_dropout(const dp_kernel_spec *spec, void **state) {
-  return prepare_for(spec, "Dropout", dp_cuda_source_dropout, "", state);
+  return prepare_for(spec, "Dropout", true, "(word)[lane] >> 8 >= (a)->least ? GET(x) * (W)(a)->kept : (W)0", state);
 }
 
 static dp_status enqueue_dropout(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -102,9 +109,10 @@ static dp_status enqueue_dropout(const dp_kernel_spec *spec, void *state, dp_que
   const double ratio = dp_node_float(spec->node, "ratio", 0.5);
   const dp_random_arguments a = {
       .count = dp_out_count(spec, 0),
+      .aligned = is_aligned(spec, in[0], out[0]),
       .draw = dp_cuda_draw_of(spec, &spec->outputs[0].local, in[1], in[2]),
-      .ratio = ratio,
       .kept = 1 / (1 - ratio),
+      .least = (unsigned)ceil(ratio * 0x1p24),  // numbers are multiples of 2^-24
       .x = in[0],
       .y = out[0],
   };

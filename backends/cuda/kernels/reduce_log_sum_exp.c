@@ -1,10 +1,11 @@
-// ReduceLogSumExp: the logarithm of the sum of e^x over the dims `axes`. A block for each result, or several blocks
-// whose parts a second launch joins. See exponentials.h too.
+// ReduceLogSumExp: the logarithm of the sum of e^x over the dims `axes`: in registers where rows are contiguous and
+// fit, else a block for each result, or several blocks whose parts a second launch joins. See exponentials.h too.
 #include <stdlib.h>
 
 #include "backends/cuda/device/reduce_log_sum_exp.h"
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/exponential_rows.h"
 #include "backends/cuda/kernels/exponentials.h"
 #include "backends/cuda/kernels/reduce_dims.h"
 #include "backends/cuda/kernels/shares.h"
@@ -30,14 +31,23 @@ dp_status dp_cuda_exponentials(dp_queue *queue, const dp_cuda_function *function
 typedef struct {
   dp_reduce_dims kept, reduced;
   int64_t shares;
+  bool in_registers;
   const dp_cuda_function *sums, *join;  // join: NULL where no result is shared
 } log_sum_exp_state;
+
+// Whether what a result is made of is neighbours in memory, and results are in their order.
+static bool has_rows(const dp_reduce_dims *kept, const dp_reduce_dims *reduced) {
+  return reduced->rank == 1 && reduced->strides[0] == 1 &&
+         (kept->count == 1 || (kept->rank == 1 && kept->strides[0] == reduced->count));
+}
 
 static dp_status divide(const dp_kernel_spec *spec, log_sum_exp_state *s) {
   bool reduced[DP_MAX_RANK];
   DP_TRY(dp_reduce_axes(spec->node, dp_in_rank(spec, 0), reduced));
   dp_cuda_reduce_dims(&spec->inputs[0].local, reduced, &s->kept, &s->reduced);
-  s->shares = dp_cuda_row_shares(s->kept.count, s->reduced.count);
+  s->in_registers = has_rows(&s->kept, &s->reduced) &&
+                    dp_cuda_exponential_rows_fit(spec->inputs[0].dtype, s->kept.count, s->reduced.count);
+  s->shares = s->in_registers ? 1 : dp_cuda_row_shares(s->kept.count, s->reduced.count);
   return DP_OK;
 }
 
@@ -52,7 +62,10 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   log_sum_exp_state s = {.join = NULL};
   const dp_dtype dtype = spec->inputs[0].dtype;
   DP_TRY(divide(spec, &s));
-  DP_TRY(dp_cuda_exponentials_add(dtype, &s.sums));
+  if (s.in_registers)
+    DP_TRY(dp_cuda_exponential_rows_add("ReduceLogSumExp", dtype, s.reduced.count, DP_ROWS_LOG_SUM, "", &s.sums));
+  else
+    DP_TRY(dp_cuda_exponentials_add(dtype, &s.sums));
   if (s.shares > 1)
     DP_TRY(dp_cuda_function_add("ReduceLogSumExp_join", dp_cuda_type_of(dtype)->defines,
                                 dp_cuda_source_log_sum_exp_join, &s.join));
@@ -67,6 +80,10 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
                          void *const *out, void *scratch) {
   (void)spec;
   const log_sum_exp_state *s = state;
+  if (s->in_registers) {
+    dp_exponential_rows_arguments rows = {.rows = s->kept.count, .length = s->reduced.count, .x = in[0], .y = out[0]};
+    return dp_cuda_exponential_rows(queue, s->sums, &rows);
+  }
   const dp_log_sum_exp_arguments a = {s->kept, s->reduced, s->shares, s->join ? scratch : NULL, in[0], out[0]};
   const int threads = dp_cuda_row_threads(a.reduced.count);
   DP_TRY(dp_cuda_launch(queue, s->sums, a.kept.count * a.shares, threads, &a, sizeof a));

@@ -1,11 +1,12 @@
-// Softmax and LogSoftmax along `axis`: a block for each row. Few long rows are shared by blocks, whose first launch
-// sums exponentials.
+// Softmax and LogSoftmax along `axis`: in registers where rows are contiguous and fit, else a block for each row. Few
+// long rows are shared by blocks, whose first launch sums exponentials.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/exponential_rows.h"
 #include "backends/cuda/kernels/exponentials.h"
 #include "backends/cuda/kernels/shares.h"
 #include "backends/cuda/kernels/types.h"
@@ -13,6 +14,7 @@
 
 typedef struct {
   int64_t outer, length, inner, shares;
+  bool in_registers;
   const dp_cuda_function *parts, *rows;  // parts: NULL where no row is shared
 } softmax_state;
 
@@ -26,7 +28,9 @@ static softmax_state divide(const dp_kernel_spec *spec) {
   const int64_t *extents = dp_in_extents(spec, 0);
   softmax_state s = {
       .outer = dp_product(extents, 0, axis), .length = extents[axis], .inner = dp_product(extents, axis + 1, rank)};
-  s.shares = has_steps(spec) ? 1 : dp_cuda_row_shares(s.outer * s.inner, s.length);
+  s.in_registers =
+      !has_steps(spec) && s.inner == 1 && dp_cuda_exponential_rows_fit(spec->inputs[0].dtype, s.outer, s.length);
+  s.shares = s.in_registers || has_steps(spec) ? 1 : dp_cuda_row_shares(s.outer * s.inner, s.length);
   return s;
 }
 
@@ -40,7 +44,11 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   char defines[256];
   snprintf(defines, sizeof defines, "%s#define LOGARITHM %d\n#define STEPS %d\n", dp_cuda_type_of(dtype)->defines,
            is_logarithm(spec), has_steps(spec));
-  DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_softmax, &s.rows));
+  if (s.in_registers)
+    DP_TRY(dp_cuda_exponential_rows_add(spec->op->name, dtype, s.length,
+                                        is_logarithm(spec) ? DP_ROWS_LOG_SOFTMAX : DP_ROWS_SOFTMAX, "", &s.rows));
+  else
+    DP_TRY(dp_cuda_function_add(spec->op->name, defines, dp_cuda_source_softmax, &s.rows));
   if (s.shares > 1) DP_TRY(dp_cuda_exponentials_add(dtype, &s.parts));
   softmax_state *made = malloc(sizeof *made);
   if (!made) return dp_fail(DP_EX_MEMORY, "out of memory for a kernel of %s", spec->op->name);
@@ -53,6 +61,10 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
                          void *const *out, void *scratch) {
   (void)spec;
   const softmax_state *s = state;
+  if (s->in_registers) {
+    dp_exponential_rows_arguments rows = {.rows = s->outer, .length = s->length, .x = in[0], .y = out[0]};
+    return dp_cuda_exponential_rows(queue, s->rows, &rows);
+  }
   const dp_softmax_arguments a = {s->length, s->inner, s->shares, s->parts ? scratch : NULL, in[0], out[0]};
   const int64_t blocks = s->outer * s->inner * s->shares;
   if (!s->length) return DP_OK;
