@@ -226,6 +226,23 @@ TEST(CudaProducer, GradientsOfNormalizationsTakeWhatStandsAroundThem) {
   ExpectAlong({true, 3, 6145, DP_FLOAT32, DP_BFLOAT16, true, DP_BFLOAT16, true, 2}, false);
 }
 
+// What is added may be made behind the gradient, and dX may have other users: then the Add is no part of its launch.
+TEST(CudaProducer, GradientsOfNormalizationsLeaveOtherSums) {
+  for (bool twice : {false, true}) {
+    RegionBuilder b(5);
+    const std::vector<int64_t> frame = {3, 8}, row = {8};
+    const auto operand = [&](const std::vector<int64_t> &extents) { return b.Operand(DP_FLOAT32, extents); };
+    const int dx = b.Add("dp", "LayerNormalizationGrad", {operand(frame), operand(row), operand(frame)}, DP_FLOAT32,
+                         frame, false, {RegionBuilder::Int("axis", -1)});
+    const int other = b.Add("", "Mul", {operand(frame), operand(frame)}, DP_FLOAT32, frame, false);
+    b.Add("", "Add", {dx, twice ? dx : other}, DP_FLOAT32, frame, true);
+    if (twice) b.made[size_t(other)].result = true;
+    b.Number();
+    dp_cuda_region_gradient found;
+    EXPECT_FALSE(dp_cuda_region_gradient_of(&b.spec, 0, &found)) << twice;
+  }
+}
+
 TEST(CudaProducer, ScratchIsUsedAgain) {
   const auto bytes = [](int64_t length) {
     const Producer p(0, &Producer::DrawChain, length);
