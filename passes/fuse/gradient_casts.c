@@ -31,6 +31,7 @@ dp_node **dp_gradient_casts(const dp_graph *graph, dp_arena *scratch) {
     for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
       if (graph->nodes[i]->inputs[k]) uses[graph->nodes[i]->inputs[k]->id]++;
   for (int i = 0; i < graph->n_outputs; i++) uses[graph->outputs[i].value->id]++;
+  for (int i = 0; i < graph->n_updates; i++) uses[graph->updates[i].value->id]++;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const dp_value *gradient = gradient_of(graph->nodes[i]);
     if (gradient && widens(gradient->producer) && uses[gradient->id] == 1)

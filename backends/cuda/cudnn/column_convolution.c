@@ -66,7 +66,7 @@ static bool is_large(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, 
   dp_status status = dp_cuda_conv_extents(spec, c->conv, &e);
   const bool made = !status;
   dp_status_free(status);
-  if (!made || e.groups != 1) return false;
+  if (!made || e.groups != 1 || !dp_cuda_window_is_small(&e.window)) return false;
   const dp_window *w = &e.window;
   *d = (division){.turned = gradient,
                   .window = gradient ? window_of_gradient(w) : *w,

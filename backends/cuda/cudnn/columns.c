@@ -57,6 +57,7 @@ static bool is_large(const dp_kernel_spec *spec, const dp_columns_limits *limits
   if ((spec->inputs[0].local.symbolic | spec->inputs[1].local.symbolic) & ~1u || spec->outputs[0].local.symbolic)
     return false;
   if (!measure(spec, d) || d->conv.groups != 1 || d->rows < limits->channels) return false;
+  if (!dp_cuda_window_is_small(&d->conv.window)) return false;
   const double windows = (double)d->windows * (double)d->conv.samples, side = (double)(d->rows + d->columns);
   if (side * windows > MOST_FLOATS) return false;
   return 2 * (double)d->rows * (double)d->columns * windows >= (double)limits->flops;

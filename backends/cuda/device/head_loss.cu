@@ -19,8 +19,8 @@ typedef dp_u32 LOCAL(word);
 #define LARGER(x, y) PAIR_MAX(x, y)
 #define WORD(x) PAIR((x)[0], (x)[1])
 // exp(z - top), from what `about` made of top.
-DP_DEVICE float LOCAL(about)(float top) { return top * -1.4426950408889634f; }
-DP_DEVICE float LOCAL(exp)(float z, float about) { return dp_half_exp2(fmaf(z, 1.4426950408889634f, about)); }
+DP_DEVICE float LOCAL(about)(float top) { return -top; }
+DP_DEVICE float LOCAL(exp)(float z, float about) { return dp_half_exp2((z + about) * 1.4426950408889634f); }
 #else
 typedef T LOCAL(word);
 #define ELEMENT(word, h) (word)

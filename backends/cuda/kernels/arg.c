@@ -27,7 +27,7 @@ static arg_state divide(const dp_kernel_spec *spec) {
   const int rank = dp_in_rank(spec, 0), axis = dp_axis(dp_node_int(spec->node, "axis", 0), rank);
   const int64_t *extents = dp_in_extents(spec, 0), length = extents[axis];
   const int64_t inner = dp_product(extents, axis + 1, rank), results = dp_product(extents, 0, axis) * inner;
-  const bool short_rows = inner == 1 && length <= MOST_OF_WARP;
+  const bool short_rows = inner == 1 && length > 0 && length <= MOST_OF_WARP;
   const int64_t each = short_rows ? DP_ARG_ROWS : inner > 1 ? DP_ARG_COLUMNS : 1, blocks = (results + each - 1) / each;
   return (arg_state){.arguments = {.results = results,
                                    .length = length,

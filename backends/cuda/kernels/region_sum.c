@@ -73,6 +73,10 @@ bool dp_cuda_region_sum_of(const dp_kernel_spec *region, int m, dp_cuda_region_s
   const dp_local *whole = &r->values[add->outputs[0]].local;
   if (operand >= region->n_inputs || !same_last(whole, made)) return false;
   if (!dp_cuda_region_same_extents(&r->values[value].local, whole)) return false;
+  // The product is written as it lies, row by row.
+  const dp_layout layouts[] = {r->values[value].layout, r->values[operand].layout, r->values[add->outputs[0]].layout};
+  for (size_t i = 0; i < DP_COUNT(layouts); i++)
+    if (layouts[i] != DP_LAYOUT_PLAIN) return false;
   if (r->values[operand].local.rank < 1 || !can_add(&r->values[operand].local, whole, count)) return false;
   *sum = (dp_cuda_region_sum){user, operand};
   return true;

@@ -147,8 +147,17 @@ static int32_t gradient_of(const dp_kernel_region *r, const dp_kernel_member *up
 
 static bool takes_gradient(const dp_kernel_region *r, const dp_kernel_member *update) {
   const int32_t stored = gradient_of(r, update), made = update->inputs[optimizer_of(update->op)->gradient];
-  return stored == made || ((DP_BIT(r->values[stored].dtype) & (DP_BIT(DP_BFLOAT16) | DP_BIT(DP_FLOAT16))) &&
-                            r->values[made].dtype == DP_FLOAT32);
+  const bool computes = optimizer_of(update->op)->lr >= 0;
+  return stored == made ||
+         (computes && (DP_BIT(r->values[stored].dtype) & (DP_BIT(DP_BFLOAT16) | DP_BIT(DP_FLOAT16))) &&
+          r->values[made].dtype == DP_FLOAT32);
+}
+
+// Whether a Cast makes nothing but the gradient: all else is read where the region has it.
+static bool reads_operands(const dp_kernel_spec *spec, const dp_kernel_member *update) {
+  for (int i = 0; i < update->n_inputs; i++)
+    if (i != optimizer_of(update->op)->gradient && update->inputs[i] >= spec->n_inputs) return false;
+  return true;
 }
 
 static bool match_region(const dp_kernel_spec *spec) {
@@ -159,7 +168,8 @@ static bool match_region(const dp_kernel_spec *spec) {
     if (dp_member_is_cast(&r->members[m])) continue;
     dp_member_spec member;
     dp_member_spec_make(r, m, r->values, &member);
-    if (!takes(&member.spec) || !takes_gradient(r, &r->members[m])) return false;
+    if (!takes(&member.spec) || !takes_gradient(r, &r->members[m]) || !reads_operands(spec, &r->members[m]))
+      return false;
     if (!are_plain(member.spec.n_inputs, member.inputs, optimizer_of(member.spec.op)->gradient) ||
         !are_plain(member.spec.n_outputs, member.outputs, -1))
       return false;

@@ -1,5 +1,4 @@
 // See pool.h.
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,22 +23,6 @@ static dp_pool_dim dim_of(const dp_local *x, int d) {
   return (dp_pool_dim){.unit = x->unit[d], .mine = x->hi[d] - x->lo[d], .k = x->k[d], .low = x->lo[d]};
 }
 
-// Whether every place that is computed, in a plane or beside it, is an int.
-static bool is_small(const dp_window *w) {
-  enum { MOST = INT_MAX / 4 };
-  int64_t x = 1, y = 1;
-  for (int d = 0; d < 3; d++) {
-    const int64_t numbers[] = {w->x[d], w->y[d], w->kernel[d], w->stride[d], w->dilation[d], w->pad[d], w->pad_end[d]};
-    for (size_t i = 0; i < DP_COUNT(numbers); i++)
-      if (numbers[i] < 0 || numbers[i] > MOST) return false;
-    if ((w->kernel[d] - 1) * w->dilation[d] > MOST || w->y[d] * w->stride[d] > MOST) return false;
-    x *= w->x[d];
-    y *= w->y[d];
-    if (x > MOST || y > MOST) return false;
-  }
-  return true;
-}
-
 // The constants of pool.h.
 static void write_window(const dp_window *w, int64_t neighbours, char *text, size_t room) {
   const struct {
@@ -47,8 +30,8 @@ static void write_window(const dp_window *w, int64_t neighbours, char *text, siz
     const int64_t *of;
   } lists[] = {{"EXTENTS", w->x},         {"WINDOWS", w->y}, {"KERNEL", w->kernel},  {"STRIDE", w->stride},
                {"DILATION", w->dilation}, {"PAD", w->pad},   {"PAD_END", w->pad_end}};
-  size_t n = (size_t)snprintf(text, room, "#define I %s\n#define NEIGHBOURS %lld\n", is_small(w) ? "int" : "dp_i64",
-                              (long long)neighbours);
+  size_t n = (size_t)snprintf(text, room, "#define I %s\n#define NEIGHBOURS %lld\n",
+                              dp_cuda_window_is_small(w) ? "int" : "dp_i64", (long long)neighbours);
   for (size_t i = 0; i < DP_COUNT(lists) && n < room; i++)
     n += (size_t)snprintf(text + n, room - n, "#define %s %lld, %lld, %lld\n", lists[i].name, (long long)lists[i].of[0],
                           (long long)lists[i].of[1], (long long)lists[i].of[2]);
@@ -67,7 +50,8 @@ static dp_status add_elements(const dp_kernel_spec *spec, const dp_cuda_pool *po
   char window[1024], all[1600], tile[512];
   dp_pool_tiles tiles;
   write_window(w, nhwc ? dp_max_i64(1, a->channels) : 1, window, sizeof window);
-  if (!pool->tiles || nhwc || !a->count || !w->y_plane || !is_small(w) || !dp_cuda_pool_tiles(w, a->planes, &tiles))
+  if (!pool->tiles || nhwc || !a->count || !w->y_plane || !dp_cuda_window_is_small(w) ||
+      !dp_cuda_pool_tiles(w, a->planes, &tiles))
     return add_function(spec, pool, window, pool->source, dp_cuda_blocks(a->count), &s->elements);
   dp_cuda_pool_tiles_write(w, &tiles, tile, sizeof tile);
   snprintf(all, sizeof all, "%s%s", window, tile);
@@ -82,7 +66,8 @@ static dp_status add_vectors(const dp_kernel_spec *spec, const dp_cuda_pool *poo
   int64_t vector = DP_VECTOR_BYTES / bytes;
   while (a->channels % vector) vector /= 2;
   const bool has_vectors = pool->rows && spec->inputs[0].layout == DP_LAYOUT_NHWC && vector > 1 && a->count &&
-                           w->y_plane && is_small(w) && dp_cuda_pool_is_flat(w) && !dp_has_out(spec, 1);
+                           w->x_plane && w->y_plane && dp_cuda_window_is_small(w) && dp_cuda_pool_is_flat(w) &&
+                           !dp_has_out(spec, 1);
   dp_pool_tiles tiles;
   if (!has_vectors || !dp_cuda_pool_tiles_nhwc(w, a->planes / a->channels, a->channels / vector, &tiles)) return DP_OK;
   char window[1024], all[1600], tile[512];

@@ -1,6 +1,7 @@
 // See window.h.
 #include "backends/cuda/windows/window.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "backends/cuda/kernels/types.h"
@@ -18,6 +19,21 @@ dp_device_window dp_cuda_window(const dp_window *window) {
     w.pad_end[d] = window->pad_end[d];
   }
   return w;
+}
+
+bool dp_cuda_window_is_small(const dp_window *w) {
+  enum { MOST = INT_MAX / 4 };
+  int64_t x = 1, y = 1;
+  for (int d = 0; d < 3; d++) {
+    const int64_t numbers[] = {w->x[d], w->y[d], w->kernel[d], w->stride[d], w->dilation[d], w->pad[d], w->pad_end[d]};
+    for (size_t i = 0; i < DP_COUNT(numbers); i++)
+      if (numbers[i] < 0 || numbers[i] > MOST) return false;
+    if ((w->kernel[d] - 1) * w->dilation[d] > MOST || w->y[d] * w->stride[d] > MOST) return false;
+    x *= w->x[d];
+    y *= w->y[d];
+    if (x > MOST || y > MOST) return false;
+  }
+  return true;
 }
 
 dp_image_strides dp_cuda_image_strides(const dp_kernel_operand *operand) {

@@ -14,6 +14,8 @@ extern "C" {
 enum { DP_WINDOWS_TYPES = DP_FLOATS };
 
 dp_device_window dp_cuda_window(const dp_window *window);
+// Whether every place that is computed, in a plane or beside it, is an int, with room to spare.
+bool dp_cuda_window_is_small(const dp_window *window);
 // Of a dense tensor (N, C, ...).
 dp_image_strides dp_cuda_image_strides(const dp_kernel_operand *operand);
 // Adds a function that is written over the types of prelude.h, LEAST (what the maximum of nothing is), IS_NAN, and what
