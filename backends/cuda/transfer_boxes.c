@@ -37,12 +37,6 @@ static dp_status no_memory(void) { return dp_fail(DP_EX_MEMORY, "no memory for t
 
 // ---- boxes ----------------------------------------------------------------------------------------------------------
 
-static int64_t elements_of(const dp_cuda_box *box) {
-  int64_t count = 1;
-  for (int d = 0; d < box->rank; d++) count *= box->extents[d];
-  return count;
-}
-
 static bool is_run(const dp_cuda_box *box) {
   return !box->rank || (box->rank == 1 && box->target_strides[0] == 1 && box->source_strides[0] == 1);
 }
@@ -71,16 +65,16 @@ static void join_dims(dp_cuda_box *box) {
 // Makes one run of two if the second begins where the first ends, on both sides. Whether it has.
 static bool join_runs(const boxing *b, dp_cuda_box *first, const dp_cuda_box *second) {
   if (!is_run(first) || !is_run(second)) return false;
-  const size_t bytes = (size_t)elements_of(first) * b->element_bytes;
+  const size_t bytes = (size_t)dp_cuda_box_elements(first) * b->element_bytes;
   if (first->target + bytes != second->target || first->source + bytes != second->source) return false;
-  first->extents[0] = elements_of(first) + elements_of(second);
+  first->extents[0] = dp_cuda_box_elements(first) + dp_cuda_box_elements(second);
   first->target_strides[0] = first->source_strides[0] = 1;
   first->rank = 1;
   return true;
 }
 
 static dp_status add_box(boxing *b, const dp_cuda_box *box) {
-  if (!elements_of(box)) return DP_OK;
+  if (!dp_cuda_box_elements(box)) return DP_OK;
   const bool far = b->source_gpu != NULL;
   int *n = far ? &b->n_far : &b->n_near, *room = far ? &b->room_far : &b->room_near;
   dp_cuda_box **boxes = far ? &b->far : &b->near;
@@ -166,7 +160,7 @@ static dp_status add_run(boxing *b, dp_cuda_part *part, const dp_cuda_box *box, 
                              .from = box->source,
                              .to_gpu = part->gpu,
                              .from_gpu = source,
-                             .bytes = (uint64_t)elements_of(box) * b->element_bytes};
+                             .bytes = (uint64_t)dp_cuda_box_elements(box) * b->element_bytes};
   return dp_cuda_part_add(part, &step);
 }
 

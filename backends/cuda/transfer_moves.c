@@ -16,12 +16,6 @@ typedef struct {
   int count;
 } units;
 
-static int64_t elements_of(const dp_cuda_box *box) {
-  int64_t count = 1;
-  for (int d = 0; d < box->rank; d++) count *= box->extents[d];
-  return count;
-}
-
 // Adds the box; its last dim has neighbours if units have several elements.
 static void add(units *u, dp_cuda_box box) {
   const int last = box.rank - 1;
@@ -29,7 +23,7 @@ static void add(units *u, dp_cuda_box box) {
     box.extents[last] /= u->width;
     box.target_strides[last] = box.source_strides[last] = u->width;
   }
-  box.units = elements_of(&box);
+  box.units = dp_cuda_box_elements(&box);
   if (box.units) u->boxes[u->count++] = box;
 }
 
@@ -84,7 +78,7 @@ static void divide(const dp_cuda_moves *m, dp_cuda_box box, units *wide, units *
 static dp_status find_function(const dp_cuda_moves *m, int64_t width, const dp_cuda_function **function) {
   char defines[64];
   int64_t most = 0;
-  for (int i = 0; i < m->count; i++) most = dp_max_i64(most, elements_of(&m->boxes[i]));
+  for (int i = 0; i < m->count; i++) most = dp_max_i64(most, dp_cuda_box_elements(&m->boxes[i]));
   snprintf(defines, sizeof defines, "#define WIDTH %d\n#define INDEX %s\n", (int)width,
            most <= UINT32_MAX ? "dp_u32" : "dp_u64");
   return dp_cuda_transfer_function("boxes", defines, dp_cuda_source_boxes, m->action, m->from->dtype, function);

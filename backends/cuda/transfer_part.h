@@ -57,6 +57,12 @@ dp_status dp_cuda_part_enqueue(const dp_cuda_part *part, dp_queue *queue, ptrdif
 dp_status dp_cuda_transfer_sum(const dp_transfer *transfer, dp_cuda_part *parts, int n_parts) DP_MUST_USE;
 dp_status dp_cuda_transfer_boxes(const dp_transfer *transfer, dp_cuda_part *parts, int n_parts) DP_MUST_USE;
 
+static inline int64_t dp_cuda_box_elements(const dp_cuda_box *box) {
+  int64_t count = 1;
+  for (int d = 0; d < box->rank; d++) count *= box->extents[d];
+  return count;
+}
+
 // Boxes that are copied, or summed up, at once. All their targets are disjoint.
 typedef struct {
   const dp_transfer *from;

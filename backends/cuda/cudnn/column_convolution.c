@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/cuda/blaslt/product.h"
+#include "backends/cuda/cudnn/ways.h"
 #include "backends/cuda/device/columns.h"
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/device/turn_weights.h"
@@ -229,3 +230,20 @@ dp_status dp_column_convolution_enqueue(const dp_cudnn_convolution *of, void *st
                                     .adds = true};
   return dp_cuda_spread(queue, c->spread, &bias);
 }
+
+// ---- as a way of a kernel -------------------------------------------------------------------------------------------
+
+static bool fits_usual(const dp_kernel_spec *spec, const dp_cudnn_convolution *c) {
+  return dp_column_convolution_fits(spec, c, &dp_columns_usual);
+}
+
+static uint64_t usual_bytes(const dp_kernel_spec *spec, const dp_cudnn_convolution *c) {
+  return dp_column_convolution_scratch_bytes(spec, c, &dp_columns_usual);
+}
+
+static dp_status prepare_usual(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, void **state) {
+  return dp_column_convolution_prepare(spec, c, &dp_columns_usual, state);
+}
+
+const dp_conv_columns dp_conv_columns_batch = {
+    {"columns", prepare_usual, free, dp_column_convolution_enqueue}, fits_usual, usual_bytes};

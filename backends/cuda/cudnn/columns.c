@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/cuda/blaslt/product.h"
-#include "backends/cuda/cudnn/convolution.h"
+#include "backends/cuda/cudnn/ways.h"
 #include "backends/cuda/device/columns.h"
 #include "backends/cuda/device/join_parts.h"
 #include "backends/cuda/device/sources.h"
@@ -228,3 +228,28 @@ dp_status dp_columns_enqueue(void *state, dp_queue *queue, const void *x, const 
   const dp_join_parts_arguments join = {.x = sums, .y = dw, .count = d->rows * d->columns, .parts = d->parts};
   return dp_cuda_launch(queue, g->join, up(join.count, DP_JOIN_SIDE), DP_JOIN_THREADS, &join, sizeof join);
 }
+
+// ---- as a way of a kernel -------------------------------------------------------------------------------------------
+
+static bool fits_usual(const dp_kernel_spec *spec, const dp_cudnn_convolution *c) {
+  (void)c;
+  return dp_columns_fit(spec, &dp_columns_usual);
+}
+
+static uint64_t usual_bytes(const dp_kernel_spec *spec, const dp_cudnn_convolution *c) {
+  (void)c;
+  return dp_columns_scratch_bytes(spec, &dp_columns_usual);
+}
+
+static dp_status prepare_usual(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, void **state) {
+  (void)c;
+  return dp_columns_prepare(spec, &dp_columns_usual, state);
+}
+
+static dp_status enqueue_way(const dp_cudnn_convolution *c, void *state, dp_queue *queue, const void *const *in,
+                             void *const *out, void *scratch) {
+  (void)c;
+  return dp_columns_enqueue(state, queue, in[0], in[1], out[0], scratch);
+}
+
+const dp_conv_columns dp_conv_columns_sum = {{"columns", prepare_usual, free, enqueue_way}, fits_usual, usual_bytes};

@@ -1,34 +1,9 @@
 // dp.ConvGradWeight(x, dy): by cuDNN, or as a product of matrices by cuBLASLt (columns.h).
-#include <stdlib.h>
-
-#include "backends/cuda/cudnn/columns.h"
 #include "backends/cuda/cudnn/ways.h"
 #include "ir/kernel/extents.h"
 
 static const dp_cudnn_convolution convolution = {DP_CUDNN_GRAD_WEIGHT, &dp_cuda_conv_grad_weight};
-
-static dp_status prepare_cudnn(const dp_kernel_spec *spec, void **state) {
-  return dp_cudnn_convolution_prepare(spec, &convolution, state);
-}
-
-static dp_status enqueue_cudnn(void *state, dp_queue *queue, const void *const *in, void *const *out, void *scratch) {
-  return dp_cudnn_convolution_enqueue(&convolution, state, queue, in, out, scratch);
-}
-
-static bool columns_fit(const dp_kernel_spec *spec) { return dp_columns_fit(spec, &dp_columns_usual); }
-static uint64_t columns_bytes(const dp_kernel_spec *spec) { return dp_columns_scratch_bytes(spec, &dp_columns_usual); }
-
-static dp_status prepare_columns(const dp_kernel_spec *spec, void **state) {
-  return dp_columns_prepare(spec, &dp_columns_usual, state);
-}
-
-static dp_status enqueue_columns(void *state, dp_queue *queue, const void *const *in, void *const *out, void *scratch) {
-  return dp_columns_enqueue(state, queue, in[0], in[1], out[0], scratch);
-}
-
-static const dp_conv_way by_cudnn = {"cuDNN", prepare_cudnn, dp_cudnn_convolution_release, enqueue_cudnn},
-                         by_columns = {"columns", prepare_columns, free, enqueue_columns};
-static const dp_conv_ways ways = {&convolution, {&by_columns, &by_cudnn}, &by_cudnn, columns_fit, columns_bytes};
+static const dp_conv_ways ways = {&convolution, &dp_conv_columns_sum, true};
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_conv_ways_scratch_bytes(spec, &ways); }
 

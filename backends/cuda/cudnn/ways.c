@@ -11,6 +11,14 @@
 
 enum { N_WAYS = 2 };
 
+static const dp_conv_way by_cudnn = {"cuDNN", dp_cudnn_convolution_prepare, dp_cudnn_convolution_release,
+                                     dp_cudnn_convolution_enqueue};
+
+// The one that is gone where nothing was measured is number 0.
+static const dp_conv_way *way_of(const dp_conv_ways *ways, int number) {
+  return (number == 0) == ways->columns_first ? &ways->columns->way : &by_cudnn;
+}
+
 // "way to the gradient of weight float32 x 64,3,8,8 ..."
 static dp_status describe(const dp_kernel_spec *spec, const dp_conv_ways *ways, char text[DP_CALIBRATION_TEXT]) {
   static const char library[] = "cuDNN ";
@@ -25,6 +33,7 @@ static dp_status describe(const dp_kernel_spec *spec, const dp_conv_ways *ways, 
 // ---- measuring ------------------------------------------------------------------------------------------------------
 
 typedef struct {
+  const dp_conv_ways *ways;
   const dp_conv_way *way;
   void *state;
   const dp_cuda_trial *operands;  // of the kernel, its result, scratch
@@ -35,14 +44,14 @@ static dp_status run(void *context, dp_queue *queue) {
   void *const *at = t->operands->at;
   const void *const in[] = {at[0], at[1], at[2]};
   void *const out[] = {at[3]};
-  return t->way->enqueue(t->state, queue, in, out, at[4]);
+  return t->way->enqueue(t->ways->convolution, t->state, queue, in, out, at[4]);
 }
 
 // The time of one way; *found: whether it can be gone.
-static dp_status time_way(const dp_kernel_spec *spec, const dp_conv_way *way, const dp_cuda_trial *operands, double *ns,
-                          bool *found) {
-  trial t = {.way = way, .operands = operands};
-  DP_TRY(way->prepare(spec, &t.state));
+static dp_status time_way(const dp_kernel_spec *spec, const dp_conv_ways *ways, const dp_conv_way *way,
+                          const dp_cuda_trial *operands, double *ns, bool *found) {
+  trial t = {.ways = ways, .way = way, .operands = operands};
+  DP_TRY(way->prepare(spec, ways->convolution, &t.state));
   *found = t.state != NULL;
   dp_status status = *found ? dp_cuda_functions_load() : DP_OK;
   if (*found && !status) status = dp_cuda_trial_time(run, &t, 0, ns);
@@ -57,13 +66,13 @@ static dp_status time_all(const dp_kernel_spec *spec, const dp_conv_ways *ways, 
   for (int i = 0; i < N_WAYS; i++) {
     double ns;
     bool found;
-    DP_TRY(time_way(spec, ways->all[i], operands, &ns, &found));
+    DP_TRY(time_way(spec, ways, way_of(ways, i), operands, &ns, &found));
     if (!found) continue;
     if (!best.choice) best.first_ns = ns;
     if (best.choice && ns >= best.ns) continue;
     best.ns = ns;
-    best.choice = ways->all[i]->name;
-    *way = ways->all[i];
+    best.choice = way_of(ways, i)->name;
+    *way = way_of(ways, i);
   }
   DP_TRY(dp_cudnn_version(version, sizeof version));
   dp_cuda_calibration_add(version, &best);
@@ -92,13 +101,13 @@ static dp_status choose(const dp_kernel_spec *spec, const dp_conv_ways *ways, co
   char call[DP_CALIBRATION_TEXT];
   DP_TRY(describe(spec, ways, call));
   const char *choice = dp_cuda_calibration_choice(call);
-  *way = ways->all[0];
+  *way = way_of(ways, 0);
   if (!choice && dp_cuda_calibration_measures() && !dp_cuda_calibration_has(call))
     return measure(spec, ways, call, way);
   if (!choice) return DP_OK;
   for (int i = 0; i < N_WAYS; i++) {
-    *way = ways->all[i];
-    if (!strcmp(choice, ways->all[i]->name)) return DP_OK;
+    *way = way_of(ways, i);
+    if (!strcmp(choice, way_of(ways, i)->name)) return DP_OK;
   }
   return dp_cuda_calibration_missing(call, choice);
 }
@@ -106,22 +115,25 @@ static dp_status choose(const dp_kernel_spec *spec, const dp_conv_ways *ways, co
 // ---- going ----------------------------------------------------------------------------------------------------------
 
 typedef struct {
+  const dp_cudnn_convolution *convolution;
   const dp_conv_way *way;
   void *state;
 } going;
 
 uint64_t dp_conv_ways_scratch_bytes(const dp_kernel_spec *spec, const dp_conv_ways *ways) {
-  const uint64_t cudnn = dp_cudnn_convolution_scratch_bytes(spec), columns = ways->scratch_bytes(spec);
+  const uint64_t cudnn = dp_cudnn_convolution_scratch_bytes(spec);
+  const uint64_t columns = ways->columns->scratch_bytes(spec, ways->convolution);
   return cudnn > columns ? cudnn : columns;
 }
 
 static dp_status make(const dp_kernel_spec *spec, const dp_conv_ways *ways, going *g) {
-  g->way = ways->cudnn;
-  if (ways->fits(spec)) DP_TRY(choose(spec, ways, &g->way));
-  DP_TRY(g->way->prepare(spec, &g->state));
+  g->convolution = ways->convolution;
+  g->way = &by_cudnn;
+  if (ways->columns->fits(spec, ways->convolution)) DP_TRY(choose(spec, ways, &g->way));
+  DP_TRY(g->way->prepare(spec, ways->convolution, &g->state));
   if (g->state) return DP_OK;
-  g->way = ways->cudnn;
-  return g->way->prepare(spec, &g->state);
+  g->way = &by_cudnn;
+  return g->way->prepare(spec, ways->convolution, &g->state);
 }
 
 dp_status dp_conv_ways_prepare(const dp_kernel_spec *spec, const dp_conv_ways *ways, void **state) {
@@ -144,7 +156,7 @@ void dp_conv_ways_release(void *state) {
 
 dp_status dp_conv_ways_enqueue(void *state, dp_queue *queue, const void *const *in, void *const *out, void *scratch) {
   const going *g = state;
-  return g->way->enqueue(g->state, queue, in, out, scratch);
+  return g->way->enqueue(g->convolution, g->state, queue, in, out, scratch);
 }
 
 void dp_conv_ways_expect(void) {

@@ -6,19 +6,30 @@
 #include "backends/cuda/cudnn/convolution.h"
 
 typedef struct {
-  const char *name;                                                // in calibrations
-  dp_status (*prepare)(const dp_kernel_spec *spec, void **state);  // *state NULL: it cannot be gone
+  const char *name;  // in calibrations
+  // *state NULL: it cannot be gone.
+  dp_status (*prepare)(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, void **state);
   void (*release)(void *state);
-  dp_status (*enqueue)(void *state, dp_queue *queue, const void *const *in, void *const *out, void *scratch);
+  dp_status (*enqueue)(const dp_cudnn_convolution *c, void *state, dp_queue *queue, const void *const *in,
+                       void *const *out, void *scratch);
 } dp_conv_way;
 
-// The ways of a kernel. Where columns fit, it goes the one that the plan's calibration names, else the first; while a
-// calibration is made, the faster one. Where they do not, it goes cuDNN's.
+// By columns and products: what fits, and what scratch it takes, by dp_columns_usual.
+typedef struct {
+  dp_conv_way way;
+  bool (*fits)(const dp_kernel_spec *spec, const dp_cudnn_convolution *c);
+  uint64_t (*scratch_bytes)(const dp_kernel_spec *spec, const dp_cudnn_convolution *c);
+} dp_conv_columns;
+
+// Of a convolution and the gradient of its operand; of the gradient of its weights.
+extern const dp_conv_columns dp_conv_columns_batch, dp_conv_columns_sum;
+
+// The ways of a kernel. Where columns fit, it goes the one that the plan's calibration names, else cuDNN's or that of
+// columns; while a calibration is made, the faster one. Where they do not, it goes cuDNN's.
 typedef struct {
   const dp_cudnn_convolution *convolution;
-  const dp_conv_way *all[2], *cudnn;
-  bool (*fits)(const dp_kernel_spec *spec);               // columns
-  uint64_t (*scratch_bytes)(const dp_kernel_spec *spec);  // of columns
+  const dp_conv_columns *columns;
+  bool columns_first;
 } dp_conv_ways;
 
 uint64_t dp_conv_ways_scratch_bytes(const dp_kernel_spec *spec, const dp_conv_ways *ways);
