@@ -28,13 +28,13 @@ static bool match(const dp_kernel_spec *spec) {
   return true;
 }
 
-// What the launch's kernel is told: of its member, or of a product with its sum, a normalization with its Cast, or a
-// gradient with what stands around it.
+// What the launch's kernel is told: of its member, or of a product with its sum, or of a normalization or its gradient
+// with what stands around it.
 static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, dp_member_spec *made) {
   if (l->sum.add >= 0)
     dp_cuda_region_sum_spec(spec, l->first, &l->sum, made);
-  else if (l->cast >= 0)
-    dp_cuda_region_cast_spec(spec, l->first, l->cast, made);
+  else if (l->is_normalization)
+    dp_cuda_region_normalization_spec(spec->region, l->first, &l->normalization, made);
   else if (l->is_gradient)
     dp_cuda_region_gradient_spec(spec->region, l->first, &l->gradient, made);
   else
@@ -149,19 +149,6 @@ dp_status dp_cuda_region_add(const dp_kernel_spec *spec,
 
 // ---- enqueue --------------------------------------------------------------------------------------------------------
 
-// Operands and results of a launch that is not elementwise, as values; -1: left out. in, out: (DP_MAX_OPERANDS)
-static void values_of(const dp_kernel_region *r, const dp_cuda_region_launch *l, int32_t *in, int32_t *out) {
-  const dp_kernel_member *member = &r->members[l->first];
-  for (int k = 0; k < DP_MAX_OPERANDS; k++) {
-    in[k] = k < member->n_inputs ? member->inputs[k] : -1;
-    out[k] = k < member->n_outputs ? member->outputs[k] : -1;
-  }
-  if (l->sum.add >= 0) in[2] = l->sum.operand;
-  if (l->sum.add >= 0) out[0] = r->members[l->sum.add].outputs[0];
-  if (l->cast >= 0) out[0] = r->members[l->cast].outputs[0];
-  if (l->is_gradient) dp_cuda_region_gradient_values(r, l->first, &l->gradient, in, out);
-}
-
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   const region_state *s = state;
@@ -176,7 +163,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
     int32_t taken[DP_MAX_OPERANDS], made[DP_MAX_OPERANDS];
     const void *from[DP_MAX_OPERANDS];
     void *to[DP_MAX_OPERANDS];
-    values_of(spec->region, of, taken, made);
+    dp_cuda_region_launch_values(spec->region, of, taken, made);
     for (int k = 0; k < DP_MAX_OPERANDS; k++) {
       from[k] = taken[k] < 0 ? NULL : dp_cuda_value_at(&values, taken[k]);
       to[k] = made[k] < 0 ? NULL : dp_cuda_value_at(&values, made[k]);
