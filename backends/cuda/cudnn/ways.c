@@ -129,9 +129,10 @@ uint64_t dp_conv_ways_scratch_bytes(const dp_kernel_spec *spec, const dp_conv_wa
 static dp_status make(const dp_kernel_spec *spec, const dp_conv_ways *ways, going *g) {
   g->convolution = ways->convolution;
   g->way = &by_cudnn;
-  if (ways->columns->fits(spec, ways->convolution)) DP_TRY(choose(spec, ways, &g->way));
+  const bool followed = dp_cudnn_convolution_is_followed(spec);
+  if (!followed && ways->columns->fits(spec, ways->convolution)) DP_TRY(choose(spec, ways, &g->way));
   DP_TRY(g->way->prepare(spec, ways->convolution, &g->state));
-  if (g->state) return DP_OK;
+  if (g->state || followed) return DP_OK;
   g->way = &by_cudnn;
   return g->way->prepare(spec, ways->convolution, &g->state);
 }
@@ -140,7 +141,7 @@ dp_status dp_conv_ways_prepare(const dp_kernel_spec *spec, const dp_conv_ways *w
   going *g = calloc(1, sizeof *g);
   if (!g) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of a convolution");
   dp_status status = make(spec, ways, g);
-  if (status)
+  if (status || !g->state)
     free(g);
   else
     *state = g;

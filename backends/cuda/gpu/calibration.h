@@ -33,7 +33,7 @@ bool dp_cuda_calibration_has(const char *call);
 void dp_cuda_calibration_add(const char *library, const dp_calibrated_choice *choice);
 
 // Operands of a call that is measured, on the GPU that the thread uses.
-enum { DP_CUDA_TRIAL_OPERANDS = 5 };
+enum { DP_CUDA_TRIAL_OPERANDS = 6 };
 typedef struct {
   void *at[DP_CUDA_TRIAL_OPERANDS];
 } dp_cuda_trial;

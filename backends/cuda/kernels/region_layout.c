@@ -42,7 +42,8 @@ static void mark_sums(division *d) {
   for (int m = 0; m < d->region->n_members; m++) {
     dp_cuda_region_sum sum;
     dp_member_spec gemm;
-    d->has_products |= dp_op_is(d->region->members[m].op, DP_OP_PRODUCT);
+    const dp_op *op = d->region->members[m].op;
+    d->has_products |= dp_op_is(op, DP_OP_PRODUCT) || dp_op_is(op, DP_OP_CONVOLUTION);
     if (!dp_cuda_region_sum_of(d->spec, m, &sum) || d->made_along[sum.add] != ITSELF) continue;
     dp_cuda_region_sum_spec(d->spec, m, &sum, &gemm);
     if (!dp_cuda_member_kernel(&gemm)) continue;
@@ -90,6 +91,16 @@ static int end_of(const division *d, int first) {
   return end;
 }
 
+// Whether the launch is a convolution with what follows it, unless another launch makes that along; its end.
+static bool find_convolution(const division *d, dp_cuda_region_launch *l) {
+  if (!dp_cuda_region_convolution_of(d->spec, l->first, &l->convolution)) return false;
+  const int end = dp_cuda_region_convolution_end(l->first, &l->convolution);
+  for (int m = l->first; m < end; m++)
+    if (d->made_along[m] != ITSELF) return false;
+  l->end = end;
+  return true;
+}
+
 static void add_launches(const division *d, dp_cuda_region_layout *layout) {
   for (int first = 0, end; first < d->region->n_members; first = end) {
     end = first + 1;
@@ -100,6 +111,8 @@ static void add_launches(const division *d, dp_cuda_region_layout *layout) {
         .first = first, .end = end, .elementwise = is_elementwise(d->region, first), .sum = {-1, -1}};
     dp_cuda_region_sum sum;
     if (dp_cuda_region_sum_of(d->spec, first, &sum) && d->made_along[sum.add] == first) l->sum = sum;
+    l->is_convolution = find_convolution(d, l);
+    end = l->end;
     l->is_normalization = dp_cuda_region_normalization_of(d->spec, first, &l->normalization);
     l->is_gradient = dp_cuda_region_gradient_of(d->spec, first, &l->gradient);
   }
@@ -114,6 +127,7 @@ void dp_cuda_region_launch_values(const dp_kernel_region *r, const dp_cuda_regio
   }
   if (l->sum.add >= 0) in[2] = l->sum.operand;
   if (l->sum.add >= 0) out[0] = r->members[l->sum.add].outputs[0];
+  if (l->is_convolution) dp_cuda_region_convolution_values(r, l->first, &l->convolution, in, out);
   if (l->is_normalization) dp_cuda_region_normalization_values(r, l->first, &l->normalization, in, out);
   if (l->is_gradient) dp_cuda_region_gradient_values(r, l->first, &l->gradient, in, out);
 }
@@ -203,6 +217,15 @@ static void find_homes(const division *d, dp_cuda_region_layout *layout, bool *t
   }
 }
 
+// What a convolution's launch makes on its way, should it be several (region_convolution.h), is where its result goes.
+static void share_on_the_way(const division *d, dp_cuda_region_layout *layout) {
+  for (int i = 0; i < layout->n_launches; i++) {
+    const dp_cuda_region_launch *l = &layout->launches[i];
+    for (int m = l->first; l->is_convolution && m < l->end; m++)
+      layout->homes[d->region->members[m].outputs[0]] = layout->homes[l->convolution.made];
+  }
+}
+
 // The launch that computes a member.
 static int launch_of(const division *d, const dp_cuda_region_layout *layout, int member) {
   const int first = d->made_along[member] == ITSELF ? member : d->made_along[member];
@@ -272,6 +295,7 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
     mark_gradients(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);
+    share_on_the_way(&d, layout);
     find_last_uses(&d, layout, last);
     place(&d, layout, marks, marks + n_values, last);
   } else {

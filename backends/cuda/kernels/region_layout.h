@@ -2,11 +2,13 @@
 //
 // Elementwise members that follow each other are one launch. Every other member is a launch of its own. Members that a
 // launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), and what
-// stands around a normalization (region_normalization.h) or its gradient (region_gradient.h). A Reshape's operand is put
-// where its result goes if that is possible.
+// stands around a normalization (region_normalization.h) or its gradient (region_gradient.h). A convolution's launch has
+// the members that follow it (region_convolution.h). A Reshape's operand is put where its result goes if that is
+// possible.
 #ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 #define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 
+#include "backends/cuda/kernels/region_convolution.h"
 #include "backends/cuda/kernels/region_gradient.h"
 #include "backends/cuda/kernels/region_normalization.h"
 #include "backends/cuda/kernels/region_sum.h"
@@ -22,6 +24,8 @@ typedef struct {
   dp_cuda_region_sum sum;  // what the product adds, whose result is then this launch's; add -1: nothing
   bool is_normalization;   // with what stands around it
   dp_cuda_region_normalization normalization;
+  bool is_convolution;  // with what follows it
+  dp_cuda_region_convolution convolution;
   bool is_gradient;  // of a normalization, with what stands around it
   dp_cuda_region_gradient gradient;
 } dp_cuda_region_launch;
