@@ -327,6 +327,17 @@ TEST(HardCases, NormalizationGradients) {
   }
 }
 
+// Sums that floats have no room for on the way, of numbers of 16 bits.
+TEST(HardCases, SumsOfHugeNumbers) {
+  const std::vector<double> huge = {3e38, 3e38, 2e38, -3e38, -3e38, -2e38, 1e38};
+  for (const char *axes : {"axes=[1]", "axes=[0]", "axes=[0,1]"})
+    for (const char *extents : {"[64,7]", "[7,64]", "[70,770]"})
+      Compare("ReduceSum", "bfloat16" + std::string(extents), axes, {{0, huge}}, false);
+  const std::string x = "bfloat16[N,24,9,9]", u = ", float32[24]", inputs = x + u + u + u + ", " + x;
+  const Operands operands = {{0, {1e20, -1e20, 3e20}}, {2, {0}}, {3, {1e-20}}, {4, {2e20, 1e20, -3e20, -1e20, 1e20}}};
+  Compare("dp.BatchNormalizationGrad", inputs, "", operands, false, 30, 0, true);
+}
+
 // The first of equal ones, or the last, wherever they fall among threads and blocks; NaN before all.
 // Planes of every kind of vector and of none, shares of one block and of many, channels that are few and many, no
 // samples, means far from 0, first elements far from the mean, equal elements, and numbers that are none.
