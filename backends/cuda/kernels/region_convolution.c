@@ -40,7 +40,9 @@ bool dp_cuda_region_convolution_of(const dp_kernel_spec *region, int m, dp_cuda_
     const int32_t residual = r->members[add].inputs[r->members[add].inputs[0] == c->made];
     if (is_like(r, residual, c->made)) *c = (dp_cuda_region_convolution){add, -1, residual, r->members[add].outputs[0]};
   }
-  c->relu = follows(region, c->add >= 0 ? c->add + 1 : m + 1, c->made, "Relu");
+  // cuDNN's Relu makes the largest float of infinity, which is infinity again in 16 bits alone.
+  if (r->values[c->made].dtype != DP_FLOAT32)
+    c->relu = follows(region, c->add >= 0 ? c->add + 1 : m + 1, c->made, "Relu");
   if (c->relu >= 0) c->made = r->members[c->relu].outputs[0];
   return c->add >= 0 || c->relu >= 0;
 }

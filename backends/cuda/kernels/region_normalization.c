@@ -5,6 +5,7 @@
 
 #include "backends/cuda/kernels/member.h"
 #include "backends/cuda/kernels/region_sum.h"
+#include "ir/kernel/extents.h"
 
 enum { X, SCALE, BIAS };
 
@@ -47,8 +48,15 @@ static bool same_extents(const dp_kernel_region *r, int32_t a, int32_t b) {
 
 // ---- what comes before ----------------------------------------------------------------------------------------------
 
-// Takes the Cast that makes the sum's operand along, and a bias that is added before it.
-static void take_cast(const dp_kernel_spec *region, dp_cuda_region_normalization *n) {
+// The elements that member m normalizes together.
+static int64_t length_of(const dp_kernel_region *r, int m) {
+  const dp_local *x = &r->values[r->members[m].inputs[X]].local;
+  return dp_product(x->extents, dp_axis(dp_node_int(r->members[m].node, "axis", -1), x->rank), x->rank);
+}
+
+// Takes the Cast that makes the sum's operand along, and a bias that is added before it: one for each element of what
+// member m normalizes.
+static void take_cast(const dp_kernel_spec *region, int m, dp_cuda_region_normalization *n) {
   const dp_kernel_region *r = region->region;
   n->before = maker_for(region, n->add, n->x, "Cast");
   if (n->before < 0) return;
@@ -61,7 +69,9 @@ static void take_cast(const dp_kernel_spec *region, dp_cuda_region_normalization
   const int bias = maker_for(region, n->before, narrow, "Add");
   for (int i = 0; i < 2 && bias >= 0; i++) {
     const int32_t x = r->members[bias].inputs[i], row = r->members[bias].inputs[1 - i];
-    if (!same_extents(r, x, narrow) || !dp_cuda_region_is_row_of(&r->values[row].local, &r->values[x].local)) continue;
+    const dp_local *of_row = &r->values[row].local;
+    if (!same_extents(r, x, narrow) || !dp_cuda_region_is_row_of(of_row, &r->values[x].local)) continue;
+    if (dp_local_count(of_row) != length_of(r, m)) continue;
     n->bias = bias;
     n->x = x;
     n->row = row;
@@ -90,7 +100,7 @@ static void take_sum(const dp_kernel_spec *region, int m, dp_cuda_region_normali
   n->x = swapped ? a : b;
   n->other = swapped ? b : a;
   n->sum = dp_cuda_region_user(region, sum) == m ? -1 : sum;
-  take_cast(region, n);
+  take_cast(region, m, n);
 }
 
 static bool is_along(const dp_cuda_region_normalization *n, int m) {
