@@ -83,21 +83,26 @@ TEST(OneDnn, ConvolutionsEqualReference) {
   }
 }
 
-// Small planes and many channels, whose gradients are products for each tap: also taps that lie beside all of x, more
-// samples than are multiplied at a time, none.
+// Gradients that are summed up tap by tap: also taps that lie beside all of x, more samples than are multiplied at a
+// time, none; few channels of x, and of both as many as a block has, some more and some fewer.
 TEST(OneDnn, GradientsByTapsEqualReference) {
   const struct {
     const char *x, *w, *y, *attrs;
-    int64_t n;
+    int64_t n, windows;
   } layers[] = {
-      {"[N,128,4,4]", "[130,128,3,3]", "[N,130,4,4]", "pads=[1,1,1,1]", 5},
-      {"[N,130,2,2]", "[128,130,3,3]", "[N,128,2,2]", "pads=[1,1,1,1]", 301},
-      {"[N,129,1,1]", "[129,129,3,3]", "[N,129,1,1]", "pads=[1,1,1,1]", 3},
-      {"[N,128,7,7]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1], strides=[2,2]", 2},
-      {"[N,128,7,7]", "[128,128,1,1]", "[N,128,4,4]", "strides=[2,2]", 2},
-      {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3},
-      {"[N,128,2,2,2]", "[128,128,2,2,2]", "[N,128,1,1,1]", "strides=[1,1,1]", 70},
-      {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0},
+      {"[N,128,4,4]", "[130,128,3,3]", "[N,130,4,4]", "pads=[1,1,1,1]", 5, 16},
+      {"[N,130,2,2]", "[128,130,3,3]", "[N,128,2,2]", "pads=[1,1,1,1]", 301, 4},
+      {"[N,129,1,1]", "[129,129,3,3]", "[N,129,1,1]", "pads=[1,1,1,1]", 3, 1},
+      {"[N,128,7,7]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1], strides=[2,2]", 2, 16},
+      {"[N,128,7,7]", "[128,128,1,1]", "[N,128,4,4]", "strides=[2,2]", 2, 16},
+      {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3, 5},
+      {"[N,128,2,2,2]", "[128,128,2,2,2]", "[N,128,1,1,1]", "strides=[1,1,1]", 70, 1},
+      {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0, 16},
+      {"[N,32,24,24]", "[37,32,3,3]", "[N,37,24,24]", "pads=[1,1,1,1]", 2, 576},
+      {"[N,33,7,9]", "[1,33,1,1]", "[N,1,7,9]", "strides=[1,1]", 10, 63},
+      {"[N,1,26,26]", "[64,1,3,3]", "[N,64,24,24]", "strides=[1,1]", 3, 576},
+      {"[N,3,33,32]", "[35,3,7,7]", "[N,35,17,16]", "pads=[3,3,3,3], strides=[2,2]", 2, 272},
+      {"[N,31,6]", "[32,31,3]", "[N,32,3]", "pads=[1,1], strides=[2]", 200, 3},
   };
   for (const auto &l : layers) {
     const Problem p{"ConvGradWeight",
@@ -105,11 +110,11 @@ TEST(OneDnn, GradientsByTapsEqualReference) {
                     std::string("float32") + l.x + ", float32" + l.y,
                     std::string("shape=") + l.w + ", " + l.attrs,
                     l.n,
-                    20 * double(l.n) + 1};
-    Check(p, 2, "onednn_taps");
+                    double(l.n * l.windows) + 1};
+    for (int threads : {1, 2, 5}) Check(p, threads, "fast");
     Ready ready(p);
     const Spec spec(ready.built->node, ready.in, ready.out, 1);
-    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.onednn_taps.dp.ConvGradWeight");
+    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.fast.dp.ConvGradWeight");
   }
 }
 
