@@ -84,7 +84,8 @@ TEST(OneDnn, ConvolutionsEqualReference) {
 }
 
 // Gradients that are summed up tap by tap: also taps that lie beside all of x, more samples than are multiplied at a
-// time, none; few channels of x, and of both as many as a block has, some more and some fewer.
+// time, none; few channels of x, and of both as many as a block has, some more and some fewer; planes that are copied
+// with a padding.
 TEST(OneDnn, GradientsByTapsEqualReference) {
   const struct {
     const char *x, *w, *y, *attrs;
@@ -102,6 +103,7 @@ TEST(OneDnn, GradientsByTapsEqualReference) {
       {"[N,33,7,9]", "[1,33,1,1]", "[N,1,7,9]", "strides=[1,1]", 10, 63},
       {"[N,1,26,26]", "[64,1,3,3]", "[N,64,24,24]", "strides=[1,1]", 3, 576},
       {"[N,3,33,32]", "[35,3,7,7]", "[N,35,17,16]", "pads=[3,3,3,3], strides=[2,2]", 2, 272},
+      {"[N,40,32,32]", "[35,40,3,3]", "[N,35,32,32]", "pads=[1,1,1,1]", 2, 1024},
       {"[N,31,6]", "[32,31,3]", "[N,32,3]", "pads=[1,1], strides=[2]", 200, 3},
   };
   for (const auto &l : layers) {

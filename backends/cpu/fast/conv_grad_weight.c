@@ -22,9 +22,11 @@
 enum { BLOCK = DP_TAPS_BLOCK };
 // Below so many channels of both, blocks would be mostly padding.
 enum { FEWEST_CHANNELS = BLOCK };
-// Measured: on larger planes nothing is gained. Nor with more than WAYS rows whose planes are a multiple of CONFLICT
-// floats, which push each other out of the cache.
-enum { MOST_WINDOWS = 4096, CONFLICT = 1024, WAYS = 8 };
+// Measured: on larger planes nothing is gained.
+enum { MOST_WINDOWS = 4096 };
+// More than WAYS channels whose planes are a multiple of CONFLICT floats push each other out of the cache: they are
+// copied with a padding first.
+enum { CONFLICT = 1024, WAYS = 8, PADDING = 16 };
 // Windows that are multiplied at a time, of one sample or more: their block stays in the second cache.
 enum { WINDOWS = 512 };
 
@@ -34,16 +36,13 @@ static bool is_swapped(int64_t x_channels) { return x_channels < FEWEST_CHANNELS
 static bool match(const dp_kernel_spec *spec) {
   const dp_local *x = &spec->inputs[0].local, *dy = &spec->inputs[1].local;
   if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + 3 || (x->symbolic & ~1u)) return false;
-  const bool swapped = is_swapped(x->whole[1]);
-  int64_t windows = 1, plane = 1;
+  int64_t windows = 1;
   for (int d = 2; d < x->rank; d++) {
     if (x->shards[d] > 1) return false;
     windows *= dy->whole[d];
-    plane *= (swapped ? x : dy)->whole[d];
   }
-  const bool conflict = plane % CONFLICT == 0 && (swapped ? x : dy)->whole[1] > WAYS;
-  return dp_node_int(spec->node, "group", 1) == 1 && windows <= MOST_WINDOWS && !conflict &&
-         (swapped ? dy : x)->whole[1] >= FEWEST_CHANNELS;
+  return dp_node_int(spec->node, "group", 1) == 1 && windows <= MOST_WINDOWS &&
+         (is_swapped(x->whole[1]) ? dy : x)->whole[1] >= FEWEST_CHANNELS;
 }
 
 // ---- sizes ----------------------------------------------------------------------------------------------------------
@@ -53,8 +52,9 @@ typedef struct {
   dp_conv conv;
   bool swapped;
   int64_t block_channels, block_plane, row_channels, row_plane;
-  // Of a part's scratch, in floats: a block of some samples, then an item's sums (rows, taps, BLOCK).
-  int64_t samples, block, sums;
+  int64_t pitch;  // floats from one plane of rows to the next, more than there are if they are copied
+  // Of a part's scratch, in floats: a block of some samples, an item's sums (rows, taps, BLOCK), copied planes.
+  int64_t samples, block, sums, copied;
 } shape;
 
 static dp_status shape_of(const dp_kernel_spec *spec, shape *made) {
@@ -68,12 +68,15 @@ static dp_status shape_of(const dp_kernel_spec *spec, shape *made) {
   s.samples = dp_min_i64(s.conv.samples, dp_max_i64(1, WINDOWS / dp_max_i64(1, w->y_plane)));
   s.block = s.samples * s.block_plane * BLOCK;
   s.sums = s.row_channels * w->kernel_plane * BLOCK;
+  const bool conflict = s.row_plane % CONFLICT == 0 && s.row_channels > WAYS;
+  s.pitch = s.row_plane + (conflict ? PADDING : 0);
+  s.copied = conflict ? s.samples * s.row_channels * s.pitch : 0;
   *made = s;
   return DP_OK;
 }
 
 static uint64_t bytes_of_part(const shape *s) {
-  return dp_align_up((uint64_t)(s->block + s->sums) * sizeof(float), DP_CPU_ALIGNMENT);
+  return dp_align_up((uint64_t)(s->block + s->sums + s->copied) * sizeof(float), DP_CPU_ALIGNMENT);
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
@@ -182,27 +185,49 @@ static item item_of(const shape *s, int64_t number, int64_t slices) {
   return i;
 }
 
-// Adds the products of samples [from, from + samples) to the sums, which the first ones write.
-static void multiply(const taps_state *s, const item *of, int64_t from, int64_t samples, const float *of_block,
-                     const float *of_rows, float *block, float *sums) {
+// The operands of a product, as they are read: a block of channels, and planes of rows.
+typedef struct {
+  const float *block, *rows;
+  int64_t rows_sample;
+} operands;
+
+// Copies what samples [from, from + samples) of the item need.
+static operands take(const taps_state *s, const item *of, int64_t from, int64_t samples, const void *const *in,
+                     float *room) {
   const shape *p = &s->shape;
-  const int64_t taps = p->conv.window.kernel_plane, block_sample = p->block_plane * BLOCK;
+  const int64_t block_sample = p->block_channels * p->block_plane, rows_sample = p->row_channels * p->row_plane;
+  const float *block = (const float *)in[p->swapped] + from * block_sample + of->channel * p->block_plane;
+  const float *rows = (const float *)in[!p->swapped] + from * rows_sample + of->row * p->row_plane;
   for (int64_t n = 0; n < samples; n++)
-    s->table->transpose(of->width, p->block_plane,
-                        of_block + ((from + n) * p->block_channels + of->channel) * p->block_plane, p->block_plane,
-                        block + n * block_sample, BLOCK);
+    s->table->transpose(of->width, p->block_plane, block + n * block_sample, p->block_plane,
+                        room + n * p->block_plane * BLOCK, BLOCK);
+  if (!p->copied) return (operands){room, rows, rows_sample};
+  float *copy = room + p->block + p->sums;
+  for (int64_t n = 0; n < samples; n++)
+    for (int64_t r = 0; r < of->rows; r++)
+      memcpy(copy + (n * of->rows + r) * p->pitch, rows + n * rows_sample + r * p->row_plane,
+             (size_t)p->row_plane * sizeof *copy);
+  return (operands){room, copy, of->rows * p->pitch};
+}
+
+// Adds the products of samples [from, from + samples) to the sums, which the first ones write.
+static void multiply(const taps_state *s, const item *of, int64_t from, int64_t samples, const void *const *in,
+                     float *room) {
+  const shape *p = &s->shape;
+  const int64_t taps = p->conv.window.kernel_plane;
+  const operands taken = take(s, of, from, samples, in, room);
   for (int64_t tap = 0; tap < taps; tap++) {
     const dp_tap t = {.runs = s->runs + s->first[tap],
                       .n_runs = s->first[tap + 1] - s->first[tap],
                       .samples = samples,
-                      .block = block,
-                      .block_sample = block_sample,
+                      .block = taken.block,
+                      .block_sample = p->block_plane * BLOCK,
                       .block_step = s->block_step,
-                      .rows = of_rows + (from * p->row_channels + of->row) * p->row_plane,
-                      .rows_sample = p->row_channels * p->row_plane,
-                      .rows_channel = p->row_plane,
+                      .rows = taken.rows,
+                      .rows_sample = taken.rows_sample,
+                      .rows_channel = p->pitch,
                       .row_step = s->row_step};
-    s->table->multiply(&t, of->rows, from > 0, sums + tap * BLOCK, taps * BLOCK);
+    s->table->multiply(&t, of->rows, from > 0, room + p->block + tap * BLOCK, taps * BLOCK);
   }
 }
 
@@ -223,13 +248,11 @@ static void store(const taps_state *s, const item *of, const float *sums, float 
 
 static void compute(const taps_state *s, const item *of, const void *const *in, float *dw, float *room) {
   const shape *p = &s->shape;
-  const float *of_block = in[p->swapped], *of_rows = in[!p->swapped];
-  float *sums = room + p->block;
   // Channels that a last block lacks are multiplied and not used.
   if (of->width < BLOCK) memset(room, 0, (size_t)p->block * sizeof *room);
   for (int64_t at = 0; at < p->conv.samples; at += p->samples)
-    multiply(s, of, at, dp_min_i64(p->samples, p->conv.samples - at), of_block, of_rows, room, sums);
-  store(s, of, sums, dw);
+    multiply(s, of, at, dp_min_i64(p->samples, p->conv.samples - at), in, room);
+  store(s, of, room + p->block, dw);
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
