@@ -169,6 +169,28 @@ TEST(OneDnn, ProductsEqualReference) {
   Check({"MatMul", "", "float32[5,N], float32[N,3]", "", 0, 1});
 }
 
+// Results of few rows, which oneDNN does not compute: whole blocks of columns and not, rows that are copied with a
+// padding, more terms than are taken at a time, shares that have nothing to do; and some that just fail to be such
+// products.
+TEST(OneDnn, LowProductsEqualReference) {
+  const struct {
+    const char *operands, *attrs;
+    double terms;
+  } products[] = {
+      {"float32[N,256], float32[256,96]", "beta=1.0", 256},
+      {"float32[N,70], float32[70,1024], float32[1024]", "beta=1.0", 70},
+      {"float32[N,1], float32[1,32], float32[N,32]", "beta=1.0", 1},
+      {"float32[N,300], float32[300,40]", "beta=1.0", 300},
+      {"float32[N,1024], float32[130,1024], float32[N,130]", "transB=1", 1024},
+      {"float32[N,1537], float32[57,1537]", "transB=1", 1537},
+      {"float32[N,2], float32[1,2], float32[1]", "transB=1", 2},
+      {"float32[N,37], float32[N,256]", "transA=1", 65},
+  };
+  for (const auto &p : products)
+    for (int64_t n : {0, 1, 7, 8, 16, 33, 64, 65})
+      for (int threads : {1, 3}) Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, threads);
+}
+
 // Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,
 // whole and partial blocks, and shares of each of several threads, some of which have nothing to do.
 TEST(OneDnn, ProductsOfPaddedRowsEqualReference) {

@@ -37,6 +37,9 @@ static inline __attribute__((always_inline)) void tile(const dp_tap *t, int coun
       const float *by = rows + n * t->rows_sample + run->row;
       for (int64_t i = 0; i < run->count; i++, from += step, by += t->row_step) {
         const vector first = LOAD(from), second = LOAD(from + WIDTH);
+        _mm_prefetch((const char *)(from + DP_TAPS_BLOCK),
+                     _MM_HINT_T1);  // of the next block, if it lies beside this one
+        _mm_prefetch((const char *)(from + DP_TAPS_BLOCK + 16), _MM_HINT_T1);
 #pragma GCC unroll 14
         for (int r = 0; r < count; r++) {
           const vector factor = EACH(by[r * t->rows_channel]);
