@@ -275,8 +275,8 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   return DP_OK;
 }
 
-const dp_kernel dp_kernel_fast_dp_ConvGradWeight = {
-    .name = "cpu.fast.dp.ConvGradWeight",
+const dp_kernel dp_kernel_taps_dp_ConvGradWeight = {
+    .name = "cpu.taps.dp.ConvGradWeight",
     .op = "ConvGradWeight",
     .domain = "dp",
     .priority = 11,

@@ -8,7 +8,6 @@
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/vector/taps.h"
 #include "backends/cpu/vector/transpose.h"
-#include "ir/base/tsan.h"
 
 enum { BLOCK = DP_TAPS_BLOCK };
 // Measured: with more rows packing pays; with fewer, blocks of A' are mostly padding.
