@@ -99,11 +99,11 @@ TEST(OneDnn, GradientsByTapsEqualReference) {
       {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3, 5},
       {"[N,128,2,2,2]", "[128,128,2,2,2]", "[N,128,1,1,1]", "strides=[1,1,1]", 70, 1},
       {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0, 16},
-      {"[N,32,24,24]", "[37,32,3,3]", "[N,37,24,24]", "pads=[1,1,1,1]", 2, 576},
+      {"[N,32,12,12]", "[37,32,3,3]", "[N,37,12,12]", "pads=[1,1,1,1]", 2, 144},
       {"[N,33,7,9]", "[1,33,1,1]", "[N,1,7,9]", "strides=[1,1]", 10, 63},
       {"[N,1,26,26]", "[64,1,3,3]", "[N,64,24,24]", "strides=[1,1]", 3, 576},
       {"[N,3,33,32]", "[35,3,7,7]", "[N,35,17,16]", "pads=[3,3,3,3], strides=[2,2]", 2, 272},
-      {"[N,40,32,32]", "[35,40,3,3]", "[N,35,32,32]", "pads=[1,1,1,1]", 2, 1024},
+      {"[N,33,32,32]", "[9,33,3,1]", "[N,9,32,32]", "pads=[1,0,1,0]", 2, 1024},
       {"[N,31,6]", "[32,31,3]", "[N,32,3]", "pads=[1,1], strides=[2]", 200, 3},
   };
   for (const auto &l : layers) {
@@ -181,14 +181,13 @@ TEST(OneDnn, LowProductsEqualReference) {
       {"float32[N,70], float32[70,1024], float32[1024]", "beta=1.0", 70},
       {"float32[N,1], float32[1,32], float32[N,32]", "beta=1.0", 1},
       {"float32[N,300], float32[300,40]", "beta=1.0", 300},
-      {"float32[N,1024], float32[130,1024], float32[N,130]", "transB=1", 1024},
-      {"float32[N,1537], float32[57,1537]", "transB=1", 1537},
+      {"float32[N,1024], float32[58,1024], float32[N,58]", "transB=1", 1024},
+      {"float32[N,1537], float32[5,1537]", "transB=1", 1537},
       {"float32[N,2], float32[1,2], float32[1]", "transB=1", 2},
       {"float32[N,37], float32[N,256]", "transA=1", 65},
   };
   for (const auto &p : products)
-    for (int64_t n : {0, 1, 7, 8, 16, 33, 64, 65})
-      Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
+    for (int64_t n : {0, 1, 7, 8, 33, 65}) Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
 }
 
 // Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,
