@@ -2,6 +2,7 @@
 #include "backends/cpu/onednn/isa.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,7 +47,8 @@ bool dp_isa_allows_bf16(const char *isa) {
 const char *dp_isa_of_machine(void) { return has_avx512() ? "avx512" : has_avx2() ? "avx2" : NULL; }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *held;  // guarded by lock
+static const char *held;      // guarded by lock
+static atomic_bool holds[2];  // AVX2, AVX-512: the same for those who only look
 
 // oneDNN accepts a limit only before its first use, and dp_isa_hold_default comes before that.
 static dp_status hold(const char *isa) {
@@ -58,6 +60,7 @@ static dp_status hold(const char *isa) {
   if (!held && dnnl_set_max_cpu_isa(avx512 ? dnnl_cpu_isa_avx512_core : dnnl_cpu_isa_avx2) != dnnl_success)
     return dp_fail(EX_SOFTWARE, "oneDNN was used before its instruction set was chosen");
   held = avx512 ? "avx512" : "avx2";
+  atomic_store_explicit(&holds[avx512], true, memory_order_relaxed);
   return DP_OK;
 }
 
@@ -88,3 +91,6 @@ const char *dp_isa_hold_default(void) {
   pthread_mutex_unlock(&lock);
   return isa;
 }
+
+bool dp_isa_holds_avx2(void) { return atomic_load_explicit(&holds[0], memory_order_relaxed); }
+bool dp_isa_holds_avx512(void) { return atomic_load_explicit(&holds[1], memory_order_relaxed); }

@@ -23,6 +23,9 @@ dp_status dp_isa_hold(const char *isa) DP_MUST_USE;
 // Limits oneDNN to the machine's instruction set, unless it is limited already. Call it before any use of oneDNN.
 // Returns the one that it is held to, NULL if the machine has neither. Thread-safe.
 const char *dp_isa_hold_default(void);
+// Whether oneDNN is held to AVX-512, or to AVX2; false before it is held. Without a lock.
+bool dp_isa_holds_avx512(void);
+bool dp_isa_holds_avx2(void);
 
 #ifdef __cplusplus
 }
