@@ -20,6 +20,7 @@ const dp_target dp_target_cpu = {
     .costs = {.start_ns = 1e3, .flops_per_ns = 20, .bytes_per_ns = 10, .latency_ns = 20e3, .link_bytes_per_ns = 0.5},
     .threads = threads,
     .thread_work = 1 << 15,
+    .producers = false,  // blocks of products that stay in the cache gain nothing: docs/performance.md
     .channel_bytes = 1 << 20,  // a core still finds several values of a channel in the cache
     .fast_math = {"winograd"},
     .chunk_bytes = 8 << 20,  // more than a core's share of the cache
