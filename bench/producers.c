@@ -143,7 +143,7 @@ static void measure(const problem *p, void (*run)(const problem *p, int64_t size
 
 int main(int argc, char **argv) {
   dp_status status = argc > 1 ? dp_isa_hold(argv[1]) : DP_OK;
-  if (!status) status = dp_primitive_sgemm_prepare(1);
+  if (!status) status = dp_primitive_sgemm_prepare();
   if (status) fail(dp_status_message(status));
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     const problem *p = &problems[i];

@@ -1,13 +1,12 @@
 // The CPU as a target. See target.h.
 #include "backends/cpu/target.h"
 
-#include <unistd.h>
-
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/isa.h"
+#include "ir/base/machine.h"
 
 // All devices are threads of one machine, which share its cores.
-static int threads(int64_t devices) { return (int)dp_max_i64(1, sysconf(_SC_NPROCESSORS_ONLN) / devices); }
+static int threads(int64_t devices) { return (int)dp_max_i64(1, dp_machine_cores() / devices); }
 
 const dp_target dp_target_cpu = {
     .name = "cpu",
@@ -20,7 +19,6 @@ const dp_target dp_target_cpu = {
     .costs = {.start_ns = 1e3, .flops_per_ns = 20, .bytes_per_ns = 10, .latency_ns = 20e3, .link_bytes_per_ns = 0.5},
     .threads = threads,
     .thread_work = 1 << 15,
-    .producers = false,  // blocks of products that stay in the cache gain nothing: docs/performance.md
     .channel_bytes = 1 << 20,  // a core still finds several values of a channel in the cache
     .fast_math = {"winograd"},
     .chunk_bytes = 8 << 20,  // more than a core's share of the cache
