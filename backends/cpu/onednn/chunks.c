@@ -38,8 +38,9 @@ static dp_primitive_spec chunk_spec(const dp_primitive_spec *p, int doublings) {
 }
 
 bool dp_chunks_exist(const dp_primitive_spec *primitive) {
+  const int last = primitive->bf16 ? doublings_of(primitive) : 0;
   bool found = true;
-  for (int i = 0; found && i <= doublings_of(primitive) && ((int64_t)1 << i) <= primitive->samples; i++) {
+  for (int i = 0; found && i <= last && ((int64_t)1 << i) <= primitive->samples; i++) {
     uint64_t bytes;
     dp_primitive_spec chunk = chunk_spec(primitive, i);
     dp_status status = dp_primitive_scratch_bytes(&chunk, &bytes);
