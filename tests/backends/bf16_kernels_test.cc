@@ -87,8 +87,8 @@ bool Check(const Problem &p, const std::function<void(Ready *)> &change = nullpt
 TEST_F(Bfloat16Kernels, ConvolutionsAreThoseOfFloat64) {
   Random random(1);
   int checked[3] = {};
-  for (int i = 0; i < 60; i++) {
-    const Convolution v = DrawConvolution(random, "bfloat16");
+  for (int i = 0; i < 70; i++) {
+    const Convolution v = DrawConvolution(random, "bfloat16", 18);
     const int64_t n = i % 8 == 7 ? 0 : random.Int(1, 5);
     checked[0] += Check({"Conv", "", v.x + ", " + v.w + (i % 2 ? ", " + v.b : ""), v.attrs, n, v.taps + 1});
     checked[1] +=
@@ -97,8 +97,8 @@ TEST_F(Bfloat16Kernels, ConvolutionsAreThoseOfFloat64) {
         {"ConvGradWeight", "dp", v.x + ", " + v.y, "shape=" + v.w_shape + ", " + v.attrs, n, v.windows * double(n)});
   }
   EXPECT_GE(checked[0], 10);
-  EXPECT_GE(checked[1], 10);
-  EXPECT_GE(checked[2], 5);
+  EXPECT_GE(checked[1], 4);
+  EXPECT_GE(checked[2], 4);
 }
 
 struct Layer {
@@ -123,14 +123,16 @@ void CheckLayer(const Layer &l, bool with_bias) {
 // What networks have: their first layer, strides, kernels of one element, groups, dilation, odd numbers of channels;
 // more samples than a chunk, whose gradients of weights add up in float32.
 TEST_F(Bfloat16Kernels, LayersAreThoseOfFloat64) {
-  CheckLayer({"[N,3,9,9]", "[32,3,3,3]", "[N,32,9,9]", "pads=[1,1,1,1]", 7, 27, 81}, true);
   CheckLayer({"[N,32,8,8]", "[48,32,3,3]", "[N,48,4,4]", "pads=[1,1,1,1], strides=[2,2]", 5, 288, 16}, false);
   CheckLayer({"[N,64,7,7]", "[33,64,1,1]", "[N,33,4,4]", "strides=[2,2]", 3, 64, 16}, true);
   CheckLayer({"[N,37,5,5]", "[31,37,3,3]", "[N,31,5,5]", "pads=[1,1,1,1]", 3, 333, 25}, true);
   CheckLayer({"[N,32,7,7]", "[32,16,3,3]", "[N,32,7,7]", "group=2, pads=[1,1,1,1]", 3, 144, 49}, false);
   CheckLayer({"[N,16,9,9]", "[16,16,3,3]", "[N,16,5,5]", "dilations=[2,2]", 3, 144, 25}, true);
   CheckLayer({"[N,16,5,5]", "[32,16,3,3]", "[N,32,3,3]", "strides=[1,1]", 199, 144, 9}, true);
-  CheckLayer({"[N,16,1,1]", "[16,16,1,1]", "[N,16,1,1]", "strides=[1,1]", 1, 16, 1}, true);
+  EXPECT_TRUE(Check({"Conv", "", "bfloat16[N,1,1,1], bfloat16[1,1,1,1]", "", 1, 1}));
+  EXPECT_TRUE(Check({"Conv", "", "bfloat16[N,3,9,9], bfloat16[32,3,3,3], bfloat16[32]", "pads=[1,1,1,1]", 7, 28}));
+  EXPECT_TRUE(Check(
+      {"ConvGradWeight", "dp", "bfloat16[N,3,9,9], bfloat16[N,32,9,9]", "shape=[32,3,3,3], pads=[1,1,1,1]", 7, 567}));
 }
 
 // A NaN or an infinity reaches the results that see it, and no others.
@@ -174,6 +176,20 @@ TEST_F(Bfloat16Kernels, OtherConvolutionsAreConverted) {
                         5,
                         20};
   EXPECT_EQ(Selected(Ready(deep)), "cpu.fast_wide");
+  const Problem narrow = {"ConvGradWeight",
+                          "dp",
+                          "bfloat16[N,64,18,2], bfloat16[N,16,18,1]",
+                          "shape=[16,64,1,2], strides=[1,3], pads=[0,1,0,0]",
+                          3,
+                          54};
+  EXPECT_EQ(Selected(Ready(narrow)), "cpu.fast_wide");
+  // These take less time so.
+  EXPECT_EQ(Selected(Ready({"ConvGradInput", "dp", "bfloat16[32,7,3,3], bfloat16[N,32,9,9]",
+                            "shape=[N,7,9,9], pads=[1,1,1,1]", 2, 1})),
+            "cpu.fast_wide");
+  EXPECT_EQ(Selected(Ready({"ConvGradWeight", "dp", "bfloat16[N,128,2,4], bfloat16[N,128,2,4]",
+                            "shape=[128,128,3,3], pads=[1,1,1,1]", 2, 1})),
+            "cpu.fast_wide");
   Ready other({"Conv", "", "bfloat16[N,16,5,5], bfloat16[16,16,3,3]", "", 2, 1});
   Spec spec(other.built->node, other.in, other.out, 1);
   spec.isa = "avx512";

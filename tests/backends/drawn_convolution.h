@@ -36,9 +36,10 @@ struct Convolution {
   double taps, windows;
 };
 
-inline Convolution DrawConvolution(Random &random, const std::string &type) {
+// x has up to so many channels in a group.
+inline Convolution DrawConvolution(Random &random, const std::string &type, int64_t channels = 5) {
   int rank = int(random.Int(1, 3));
-  int64_t groups = random.Int(0, 2) ? 1 : random.Int(2, 3), c = random.Int(1, 5), m = random.Int(1, 20);
+  int64_t groups = random.Int(0, 2) ? 1 : random.Int(2, 3), c = random.Int(1, channels), m = random.Int(1, 20);
   std::vector<int64_t> x = {groups * c}, w = {c}, y = {groups * m}, strides, dilations, pads(size_t(2 * rank));
   double taps = double(c), windows = 1;
   for (int d = 0; d < rank; d++) {

@@ -7,7 +7,23 @@
 
 #define KIND DP_PRIMITIVE_CONV_GRAD_WEIGHT
 
-static bool match(const dp_kernel_spec *spec) { return dp_windowed_match(spec, KIND); }
+// Measured: for fewer windows, what is converted and multiplied tap by tap takes less time.
+enum { FEWEST_WINDOWS = 9 };
+
+// Where a stride of the last dim is longer than x, oneDNN 2.6 reads memory that nobody wrote.
+static bool is_longer(const dp_kernel_spec *spec) {
+  const dp_local *x = &spec->inputs[0].local;
+  size_t count;
+  const int64_t *strides = dp_node_ints(spec->node, "strides", &count);
+  return count && strides[count - 1] > x->whole[x->rank - 1];
+}
+
+static bool match(const dp_kernel_spec *spec) {
+  const dp_local *dy = &spec->inputs[1].local;
+  int64_t windows = 1;
+  for (int d = 2; d < dy->rank; d++) windows *= dy->whole[d];
+  return windows >= FEWEST_WINDOWS && !is_longer(spec) && dp_windowed_match(spec, KIND);
+}
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_windowed_prepare(spec, KIND, state); }
 
