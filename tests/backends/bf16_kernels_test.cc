@@ -37,7 +37,7 @@ std::vector<Tensor> Exact(const Problem &p, const std::vector<Tensor> &operands,
   Ready ready(InFloat64(p));
   EXPECT_EQ(ready.built->error, "");
   for (size_t k = 0; k < operands.size(); k++)
-    for (int64_t i = 0; i < operands[k].Count(); i++) {
+    for (int64_t i = 0; !operands[k].bytes.empty() && i < operands[k].Count(); i++) {
       const double x = operands[k].Get(i);
       ready.in[k].Set(i, edit ? edit(k, x) : x);
     }

@@ -46,7 +46,7 @@ static void pack(const uint16_t *from, int64_t lane, int64_t step, int64_t count
         pair[2 * i + 1] = odd[i];
       }
     }
-  } else if (step == 1 && lane % 2 == 0) {
+  } else if (step == 1 && lane % 2 == 0 && (uintptr_t)from % sizeof(float) == 0) {
     // Pairs lie together, and are moved as floats are.
     dp_vector_transpose_avx512(count, pairs, (const float *)from, lane / 2, (float *)to, width);
   } else {
