@@ -11,7 +11,7 @@ bool dp_attention_match(const dp_kernel_spec *spec, int q) {
 
 dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
   DP_TRY(dp_isa_table(spec, &dp_attention_rows_avx2, &dp_attention_rows_avx512, state));
-  return dp_primitive_sgemm_prepare(1);
+  return dp_primitive_sgemm_prepare();
 }
 
 static dp_status multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const void *a,
