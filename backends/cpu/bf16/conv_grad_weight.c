@@ -1,5 +1,5 @@
-// dp.ConvGradWeight(x, dy) of bfloat16 by oneDNN, where it multiplies by AVX-512's instruction. Chunks of samples add up
-// in float32, and their sum is rounded once.
+// dp.ConvGradWeight(x, dy) of bfloat16 by oneDNN, where it multiplies by AVX-512's instruction. Chunks of samples add
+// up in float32, and their sum is rounded once.
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/windowed.h"

@@ -23,7 +23,7 @@ typedef struct {
   int64_t samples, x_channels, y_channels, groups;  // all > 0; groups: 1 for pooling
   dp_geometry window;                               // from dp_geometry_make
   bool bias;                                        // for DP_PRIMITIVE_CONV
-  // Convolutions: x, w, bias, y and their gradients are bfloat16, but dw is float32. Sums are float32, and rounded once.
+  // Convolutions: x, w, bias, y and their gradients are bfloat16, but dw is float32. Sums are float32, rounded once.
   bool bf16;
   int threads;
   // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
