@@ -33,9 +33,9 @@ typedef struct {
 uint64_t dp_bf16_product_bytes(int64_t m, int64_t n, int64_t k, int parts);
 
 // Computes part `part` of `parts`: some of the columns of y, or of sums, which overlaps no operand but may be c. The
-// parts share the scratch, which is aligned to 64 bytes, and need not wait for each other. Needs AVX-512 with BF16. Sums
-// are float32, in an order that depends on k alone; as the instruction has it, subnormal numbers count as 0, also in a
-// sum.
+// parts share the scratch, which is aligned to 64 bytes, and need not wait for each other. Needs AVX-512 with BF16.
+// Sums are float32, in an order that depends on k alone; as the instruction has it, subnormal numbers count as 0, also
+// in a sum.
 void dp_bf16_product_run(const dp_bf16_product *product, void *scratch, int part, int parts);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@ typedef struct {
   int64_t rows, keys;  // how many
 } dp_attention_tile;
 
-// y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * y, as dp_primitive_sgemm has it, of elements of a dp_attention_type.
+// y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * y, as dp_primitive_sgemm has it, of a type's elements.
 typedef dp_status dp_attention_multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                                         const void *a, int64_t lda, const void *b, int64_t ldb, float beta, float *y,
                                         int64_t ldy, void *room);
