@@ -50,6 +50,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *held;      // guarded by lock
 static atomic_bool holds[2];  // AVX2, AVX-512: the same for those who only look
 
+// Without instructions for bfloat16 oneDNN has other kernels for it, and the same for float32.
+static dnnl_cpu_isa_t most_of(bool avx512) {
+  if (!avx512) return dnnl_cpu_isa_avx2;
+  return dp_isa_allows_bf16(NULL) ? dnnl_cpu_isa_avx512_core_bf16 : dnnl_cpu_isa_avx512_core;
+}
+
 // oneDNN accepts a limit only before its first use, and dp_isa_hold_default comes before that.
 static dp_status hold(const char *isa) {
   bool avx512 = !strcmp(isa, "avx512");
@@ -57,7 +63,7 @@ static dp_status hold(const char *isa) {
     return dp_fail(EX_CONFIG,
                    "this process already runs kernels for %s, so it cannot run a plan for %s: start another process",
                    held, isa);
-  if (!held && dnnl_set_max_cpu_isa(avx512 ? dnnl_cpu_isa_avx512_core : dnnl_cpu_isa_avx2) != dnnl_success)
+  if (!held && dnnl_set_max_cpu_isa(most_of(avx512)) != dnnl_success)
     return dp_fail(EX_SOFTWARE, "oneDNN was used before its instruction set was chosen");
   held = avx512 ? "avx512" : "avx2";
   atomic_store_explicit(&holds[avx512], true, memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Kernels of convolution and pooling by oneDNN: from a kernel's spec to chunks of a primitive, float32 in plain
-// layouts.
+// Kernels of convolution and pooling by oneDNN: from a kernel's spec to chunks of a primitive, in plain layouts. They
+// take float32, and convolutions bfloat16 (backends/cpu/bf16).
 //
 // If an extent is 0 there is no primitive: the state is NULL and run only fills the result.
 #ifndef DP_BACKENDS_CPU_ONEDNN_WINDOWED_H
