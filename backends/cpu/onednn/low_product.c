@@ -34,7 +34,7 @@ bool dp_low_product_fits(const dp_sgemm *p, const dp_sgemm_share *s, float alpha
          (is_upright(p, s->rows) || is_lying(p, s->rows));
 }
 
-// ---- scratch, in floats -----------------------------------------------------------------------------------------------
+// ---- scratch, in floats ---------------------------------------------------------------------------------------------
 
 static int64_t pitch_of(int64_t terms) { return terms + PADDING; }
 
