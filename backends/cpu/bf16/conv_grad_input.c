@@ -15,12 +15,6 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_windowed_s
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_windowed_prepare(spec, KIND, state); }
 
-static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
-                     int part, int parts) {
-  (void)part, (void)parts;
-  return dp_windowed_run(spec, state, &(dp_primitive_data){out[0], in[0], NULL, in[1]}, out[0], scratch);
-}
-
 const dp_kernel dp_kernel_bf16_dp_ConvGradInput = {
     .name = "cpu.bf16.dp.ConvGradInput",
     .op = "ConvGradInput",
@@ -35,5 +29,5 @@ const dp_kernel dp_kernel_bf16_dp_ConvGradInput = {
     .own_threads = true,
     .isa = true,
     .least_isa = DP_ISA_BF16,
-    .run = run,
+    .run = dp_windowed_run_conv_grad_input,
 };

@@ -47,8 +47,7 @@ bool dp_isa_allows_bf16(const char *isa) {
 const char *dp_isa_of_machine(void) { return has_avx512() ? "avx512" : has_avx2() ? "avx2" : NULL; }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *held;      // guarded by lock
-static atomic_bool holds[2];  // AVX2, AVX-512: the same for those who only look
+static _Atomic(const char *) held;  // written with the lock held
 
 // Without instructions for bfloat16 oneDNN has other kernels for it, and the same for float32.
 static dnnl_cpu_isa_t most_of(bool avx512) {
@@ -66,7 +65,6 @@ static dp_status hold(const char *isa) {
   if (!held && dnnl_set_max_cpu_isa(most_of(avx512)) != dnnl_success)
     return dp_fail(EX_SOFTWARE, "oneDNN was used before its instruction set was chosen");
   held = avx512 ? "avx512" : "avx2";
-  atomic_store_explicit(&holds[avx512], true, memory_order_relaxed);
   return DP_OK;
 }
 
@@ -98,5 +96,10 @@ const char *dp_isa_hold_default(void) {
   return isa;
 }
 
-bool dp_isa_holds_avx2(void) { return atomic_load_explicit(&holds[0], memory_order_relaxed); }
-bool dp_isa_holds_avx512(void) { return atomic_load_explicit(&holds[1], memory_order_relaxed); }
+static bool is_held(const char *isa) {
+  const char *now = atomic_load_explicit(&held, memory_order_relaxed);
+  return now && !strcmp(now, isa);
+}
+
+bool dp_isa_holds_avx2(void) { return is_held("avx2"); }
+bool dp_isa_holds_avx512(void) { return is_held("avx512"); }

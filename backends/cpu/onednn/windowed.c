@@ -164,3 +164,32 @@ dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_prim
   if (bytes) memset(result, 0, (size_t)bytes);
   return DP_OK;
 }
+
+// ---- runs of kernels ------------------------------------------------------------------------------------------------
+
+// bias: NULL for zeros.
+static void fill_with_bias(const dp_kernel_operand *y, const char *bias, char *to) {
+  const int64_t channels = y->local.extents[1], count = dp_local_count(&y->local);
+  const int64_t plane = count ? count / y->local.extents[0] / channels : 0;
+  const size_t bytes = dp_type_bytes(y->dtype);
+  for (int64_t i = 0; i < count; i++, to += bytes)
+    if (bias)
+      memcpy(to, bias + (size_t)(i / plane % channels) * bytes, bytes);
+    else
+      memset(to, 0, bytes);
+}
+
+dp_status dp_windowed_run_conv(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out,
+                               void *scratch, int part, int parts) {
+  (void)part, (void)parts;
+  const void *bias = spec->n_inputs > 2 ? in[2] : NULL;
+  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], in[1], bias, out[0]}, scratch);
+  fill_with_bias(&spec->outputs[0], bias, out[0]);
+  return DP_OK;
+}
+
+dp_status dp_windowed_run_conv_grad_input(const dp_kernel_spec *spec, void *state, const void *const *in,
+                                          void *const *out, void *scratch, int part, int parts) {
+  (void)part, (void)parts;
+  return dp_windowed_run(spec, state, &(dp_primitive_data){out[0], in[0], NULL, in[1]}, out[0], scratch);
+}

@@ -19,5 +19,10 @@ void dp_windowed_release(void *state);
 // empty sum.
 dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_primitive_data *data, void *result,
                           void *scratch);
+// dp_kernel.run of Conv and of dp.ConvGradInput, of either type. Without input channels Conv's result is its bias.
+dp_status dp_windowed_run_conv(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out,
+                               void *scratch, int part, int parts);
+dp_status dp_windowed_run_conv_grad_input(const dp_kernel_spec *spec, void *state, const void *const *in,
+                                          void *const *out, void *scratch, int part, int parts);
 
 #endif

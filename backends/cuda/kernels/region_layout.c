@@ -30,10 +30,6 @@ static bool lie_alike(const dp_kernel_region *r, int32_t a, int32_t b) {
   return r->values[a].layout == r->values[b].layout;
 }
 
-static bool same_extents(const dp_kernel_region *r, int32_t a, int32_t b) {
-  return dp_cuda_region_same_extents(&r->values[a].local, &r->values[b].local);
-}
-
 // ---- launches -------------------------------------------------------------------------------------------------------
 
 // Marks the Add of each product that a Gemm computes, and the Reshapes in between.
@@ -92,7 +88,7 @@ static int end_of(const division *d, int first) {
   int end = first + 1, ports = r->members[first].n_inputs + 1;
   if (!is_elementwise(r, first)) return end;
   while (end < r->n_members && d->made_along[end] == ITSELF && is_elementwise(r, end) &&
-         same_extents(r, r->members[first].outputs[0], r->members[end].outputs[0])) {
+         dp_cuda_region_alike(r, r->members[first].outputs[0], r->members[end].outputs[0])) {
     ports += r->members[end].n_inputs + 1;  // counts those twice that several members use
     if (ports > DP_CUDA_MAX_ELEMENTWISE) break;
     end++;
@@ -212,8 +208,8 @@ static void share_with_result(const division *d, const dp_cuda_region_launch *l,
   const dp_kernel_region *r = d->region;
   if (!is_used_by_it_alone(d, l, value) || makes(d, l, value) || is_read_late(d, l, value)) return;
   for (int32_t y = d->spec->n_inputs; y < d->n_ends; y++) {
-    if (taken[y] || !makes(d, l, y) || !same_extents(r, value, y) || r->values[value].dtype != r->values[y].dtype ||
-        !lie_alike(r, value, y))
+    if (taken[y] || !makes(d, l, y) || !dp_cuda_region_alike(r, value, y) ||
+        r->values[value].dtype != r->values[y].dtype || !lie_alike(r, value, y))
       continue;
     homes[value] = y;
     taken[y] = true;
@@ -269,7 +265,7 @@ static void find_last_uses(const division *d, const dp_cuda_region_layout *layou
 // scratch. Where it would, the plan is refused when the kernel is bound. -1: there is none.
 static int32_t find_room(const division *d, int launch, int32_t value, const bool *in_scratch, const int *last) {
   for (int32_t old = d->n_ends; old < d->region->n_values; old++)
-    if (in_scratch[old] && last[old] < launch && same_extents(d->region, old, value) &&
+    if (in_scratch[old] && last[old] < launch && dp_cuda_region_alike(d->region, old, value) &&
         d->region->values[old].dtype == d->region->values[value].dtype)
       return old;
   return -1;
