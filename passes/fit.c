@@ -4,7 +4,7 @@
 //
 // A pipeline is partitioned by an estimate of its stages' memory (passes/pipeline/partition.c). Where the plan takes
 // more than the estimate, the limit for the estimate is lowered by the excess and the pipeline is partitioned again.
-// --recompute=auto works the same way, before that.
+// --recompute=auto works the same way, before that. First of all kernels pack nothing for later runs.
 #include "passes/fit.h"
 #include "passes/pipeline.h"
 
@@ -284,9 +284,28 @@ static dp_status recompute_to_fit(fit *f, dp_arena *arena, dp_options o, Dp__Pla
   return DP_OK;
 }
 
+static bool has_packed(const Dp__Plan *plan) {
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t p = 0; p < plan->roles[r]->n_programs; p++) {
+      const Dp__Program *program = plan->roles[r]->programs[p];
+      for (size_t s = 0; s < program->n_streams; s++)
+        for (size_t i = 0; i < program->streams[s]->n_instructions; i++)
+          if (program->streams[s]->instructions[i]->packed) return true;
+    }
+  return false;
+}
+
 dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg, Dp__Plan **plan) {
   if (!options->memory_bytes || bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
+  dp_options plain = *options;
+  plain.plain_weights |= has_packed(*plan);
+  options = &plain;
   fit f = {.options = options, .read = read, .arg = arg, .size = size_of_plan(*plan)};
+  if (has_packed(*plan)) {
+    dp_options o = quiet(options);
+    DP_TRY(compile(&f, arena, &o, plan));
+  }
+  if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   if (options->recompute && !strcmp(options->recompute, "auto"))
     DP_TRY(recompute_to_fit(&f, arena, quiet(options), plan));
   if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
