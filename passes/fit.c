@@ -39,6 +39,26 @@ dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
   return most;
 }
 
+static uint64_t packed_by(const Dp__Program *program) {
+  uint64_t bytes = 0;
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+      const Dp__Packed *packed = program->streams[s]->instructions[i]->packed;
+      if (packed) bytes += packed->bytes;
+    }
+  return bytes;
+}
+
+uint64_t dp_fit_packed(const Dp__Plan *plan) {
+  uint64_t most = 0;
+  for (size_t r = 0; r < plan->n_roles; r++) {
+    uint64_t bytes = 0;
+    for (size_t p = 0; p < plan->roles[r]->n_programs; p++) bytes += packed_by(plan->roles[r]->programs[p]);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 static uint64_t bytes_of(const Dp__Plan *plan) {
   dp_fit_bytes takes = dp_fit_measure(plan);
   return takes.persistent + takes.rest;
@@ -284,27 +304,16 @@ static dp_status recompute_to_fit(fit *f, dp_arena *arena, dp_options o, Dp__Pla
   return DP_OK;
 }
 
-static bool has_packed(const Dp__Plan *plan) {
-  for (size_t r = 0; r < plan->n_roles; r++)
-    for (size_t p = 0; p < plan->roles[r]->n_programs; p++) {
-      const Dp__Program *program = plan->roles[r]->programs[p];
-      for (size_t s = 0; s < program->n_streams; s++)
-        for (size_t i = 0; i < program->streams[s]->n_instructions; i++)
-          if (program->streams[s]->instructions[i]->packed) return true;
-    }
-  return false;
-}
-
 dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg, Dp__Plan **plan) {
   if (!options->memory_bytes || bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   dp_options plain = *options;
-  plain.plain_weights |= has_packed(*plan);
-  options = &plain;
-  fit f = {.options = options, .read = read, .arg = arg, .size = size_of_plan(*plan)};
-  if (has_packed(*plan)) {
-    dp_options o = quiet(options);
+  plain.plain_weights |= dp_fit_packed(*plan) > 0;
+  fit f = {.options = &plain, .read = read, .arg = arg, .size = size_of_plan(*plan)};
+  if (plain.plain_weights) {
+    const dp_options o = quiet(&plain);
     DP_TRY(compile(&f, arena, &o, plan));
   }
+  options = &plain;
   if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   if (options->recompute && !strcmp(options->recompute, "auto"))
     DP_TRY(recompute_to_fit(&f, arena, quiet(options), plan));

@@ -41,11 +41,12 @@ static dp_status check_bytes(dp_checker *c, uint32_t instruction, const Dp__Pack
   const dp_span mine = {.begin = packed->offset, .end = packed->offset + packed->bytes};
   const dp_span *other = dp_spans_get(spans, dp_spans_find(spans, mine.begin));
   if (other && other->begin < mine.end)
-    return FAIL(c, instruction,
-                "operand %u is packed in bytes [%llu,%llu) of persistent memory; [%llu,%llu) are a variable's, or packed "
-                "for another instruction",
-                packed->operand, (unsigned long long)mine.begin, (unsigned long long)mine.end,
-                (unsigned long long)other->begin, (unsigned long long)other->end);
+    return FAIL(
+        c, instruction,
+        "operand %u is packed in bytes [%llu,%llu) of persistent memory; [%llu,%llu) are a variable's, or packed "
+        "for another instruction",
+        packed->operand, (unsigned long long)mine.begin, (unsigned long long)mine.end, (unsigned long long)other->begin,
+        (unsigned long long)other->end);
   dp_spans_put(spans, &mine);
   return DP_OK;
 }

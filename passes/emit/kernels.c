@@ -168,8 +168,7 @@ static dp_status choose_all(const dp_compile *compile, const dp_graph *graph) {
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
     dp_status status = DP_OK;
     for (int32_t k = i; k < graph->n_nodes && k < i + NODES_AN_ARENA && !status; k++)
-      if (!dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
-        status = choose_kernel(&w, scratch, graph->nodes[k]);
+      if (!dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION)) status = choose_kernel(&w, scratch, graph->nodes[k]);
     dp_arena_destroy(scratch);
     DP_TRY(status);
   }

@@ -2,8 +2,8 @@
 //
 // A variable that several stages of a pipeline have is at the same offset on all of them: those variables come first,
 // one after the other, followed by each stage's own, and by what its kernels pack. Those that are offloaded are in an
-// arena of their own. All stages share host memory: a program's input has one offset whichever stage reads it, and each stage writes its outputs at
-// offsets of its own.
+// arena of their own. All stages share host memory: a program's input has one offset whichever stage reads it, and each
+// stage writes its outputs at offsets of its own.
 #include "passes/memory/storage.h"
 
 #include <string.h>

@@ -18,9 +18,9 @@ typedef struct {
   dp_unit *units;
   dp_task_graph task_graph;
   const dp_executor *executor;
-  void *state;   // the executor's, from its `prepare`; NULL: not yet prepared
-  int slot;      // whose copies of inputs and outputs the current run has
-  uint64_t run;  // the number of the session's current run
+  void *state;      // the executor's, from its `prepare`; NULL: not yet prepared
+  int slot;         // whose copies of inputs and outputs the current run has
+  uint64_t run;     // the number of the session's current run
   uint64_t packed;  // the state of the variables (dp_bound_pack) that operands are packed from; 0: none are yet
 } dp_bound;
 

@@ -1,5 +1,5 @@
-// Operands that kernels keep packed between runs: no bit changes by it, and no run reads the form of weights that are no
-// more, whatever a session is used for.
+// Operands that kernels keep packed between runs: no bit changes by it, and no run reads the form of other weights than
+// those of now, whatever a session is used for.
 #include <cstdlib>
 #include <cstring>
 

@@ -70,8 +70,7 @@ TEST(Packed, HasBytesOfItsOwn) {
       {"another's", [](Dp__Plan *p) { Packed(p, 1)->offset = Packed(p, 0)->offset; }},
       {"another's last", [](Dp__Plan *p) { Packed(p, 0)->bytes = Packed(p, 1)->offset - Packed(p, 0)->offset + 1; }},
       {"a variable's", [](Dp__Plan *p) { Packed(p, 0)->offset = p->variables[0]->offset; }},
-      {"all variables'",
-       [](Dp__Plan *p) { Packed(p, 0)->bytes += Packed(p, 0)->offset, Packed(p, 0)->offset = 0; }},
+      {"all variables'", [](Dp__Plan *p) { Packed(p, 0)->bytes += Packed(p, 0)->offset, Packed(p, 0)->offset = 0; }},
   };
   for (const auto &c : cases) {
     const Verdict v = Check([&](Dp__Plan *p) { c.damage(p), Fit(p); });
@@ -86,8 +85,8 @@ TEST(Packed, IsAVariableThatStays) {
   EXPECT_EQ(value.rule, "MEANING.PACKED") << value.message;
   EXPECT_NE(value.message.find("only a variable in its storage on the device can be"), std::string::npos);
   for (const char *program : {"train", "eval"}) {
-    const Verdict v = CheckDamaged(
-        kCnn, "batch=6", [&](Dp__Plan *p) { Convolution(Named(p, program), 0)->packed = NewPacked(p); });
+    const Verdict v =
+        CheckDamaged(kCnn, "batch=6", [&](Dp__Plan *p) { Convolution(Named(p, program), 0)->packed = NewPacked(p); });
     const bool trains = !strcmp(program, "train");
     EXPECT_EQ(v.rule, trains ? "MEANING.PACKED" : "") << v.message;
     EXPECT_EQ(v.message.find("the program updates 'c1.w'") != std::string::npos, trains) << v.message;
