@@ -220,7 +220,7 @@ static dp_status fill_graph(dp_graph *graph, const Dp__Graph *message) {
   for (size_t i = 0; i < message->n_nodes; i++)
     DP_TRY(dp_status_context(to_node(graph, message->nodes[i]), "node %zu '%s'", i, message->nodes[i]->name));
   DP_TRY(to_ends(graph, message));
-  return dp_graph_verify(graph);
+  return dp_graph_verify_links(graph);  // to_node has inferred all types
 }
 
 dp_status dp_proto_to_graph(dp_model *model, const Dp__Graph *message, dp_graph **graph) {

@@ -191,7 +191,7 @@ static dp_status parse_body(dp_text_lex *lex, const dp_graph *graph, const dp_op
   if (!graph->logical) return dp_text_lex_fail(lex, "only a program for devices has regions");
   if (lex->in_body) return dp_text_lex_fail(lex, "a region's body has no region of its own");
   DP_TRY(dp_text_lex_next(lex));
-  dp_text_graph inner = dp_text_graph_begin(dp_graph_create(graph->model, "region"));
+  dp_text_graph inner = dp_text_graph_begin(dp_graph_create_within(graph, "region"));
   inner.nested = true;
   inner.graph->logical = graph->logical;
   *body = inner.graph;
