@@ -7,9 +7,19 @@
 
 enum { MAX_FIELDS = 64 };  // per message type
 
+// What was built last from bytes of each hash.
+enum { BUILT = 1024, BUILT_BYTES = 40 };
+typedef struct {
+  const ProtobufCMessageDescriptor *type;  // NULL: a string
+  const uint8_t *bytes;
+  size_t length;
+  void *result;
+} built;
+
 typedef struct {
   dp_arena *arena;
   const char *what;
+  built *built;         // (BUILT) NULL: nothing is shared
   const uint8_t *data;  // the whole input; messages give positions in it
   uint64_t memory, memory_limit;
   bool tolerant;  // fields that the descriptor does not know are skipped
@@ -230,17 +240,45 @@ static void set_number(ProtobufCType type, uint64_t number, void *to) {
   memcpy(to, &number, element_bytes(type));  // little-endian: the low bytes come first
 }
 
+// Where a message or string of these bytes is, or is to be entered; NULL: it is not shared.
+static built *find_built(const walker *w, const ProtobufCMessageDescriptor *type, const item *it) {
+  if (!w->built || it->length > BUILT_BYTES) return NULL;
+  built *b = &w->built[dp_hash64(it->bytes, it->length) % BUILT];
+  if (b->result && b->type == type && b->length == it->length && !memcmp(b->bytes, it->bytes, it->length)) return b;
+  *b = (built){type, it->bytes, it->length, NULL};
+  return b;
+}
+
+static dp_status build_string(const walker *w, const item *it, char **to) {
+  built *b = find_built(w, NULL, it);
+  *to = b && b->result ? b->result : dp_strndup(w->arena, (const char *)it->bytes, it->length);
+  if (b) b->result = *to;
+  return DP_OK;
+}
+
+static dp_status build_message(const walker *w, const item *it, ProtobufCMessage **to) {
+  const ProtobufCMessageDescriptor *type = it->field->descriptor;
+  built *b = find_built(w, type, it);
+  if (b && b->result) {
+    *to = b->result;
+    return DP_OK;
+  }
+  DP_TRY(build(w, type, it->bytes, it->bytes + it->length, to));
+  // What it holds may have taken its place.
+  if (b && b->type == type && b->bytes == it->bytes && b->length == it->length) b->result = *to;
+  return DP_OK;
+}
+
 static dp_status set_element(const walker *w, const item *it, void *to) {
   switch (it->field->type) {
     case PROTOBUF_C_TYPE_STRING:
-      *(char **)to = dp_strndup(w->arena, (const char *)it->bytes, it->length);
-      return DP_OK;
+      return build_string(w, it, to);
     case PROTOBUF_C_TYPE_BYTES:
       *(ProtobufCBinaryData *)to =
           (ProtobufCBinaryData){it->length, it->length ? dp_memdup(w->arena, it->bytes, it->length) : NULL};
       return DP_OK;
     case PROTOBUF_C_TYPE_MESSAGE:
-      return build(w, it->field->descriptor, it->bytes, it->bytes + it->length, to);
+      return build_message(w, it, to);
     default:
       if (it->wire)
         memcpy(to, it->bytes, it->length);
@@ -318,6 +356,15 @@ dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *desc
                          size_t bytes, const char *what, ProtobufCMessage **message) {
   walker w = {.arena = arena, .what = what, .data = data};
   return unpack(&w, descriptor, bytes, message);
+}
+
+dp_status dp_wire_unpack_shared(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                                size_t bytes, const char *what, ProtobufCMessage **message) {
+  dp_arena *table = dp_arena_create_within(arena);
+  walker w = {.arena = arena, .what = what, .data = data, .built = dp_alloc_n(table, BUILT, sizeof(built))};
+  dp_status status = unpack(&w, descriptor, bytes, message);
+  dp_arena_destroy(table);
+  return status;
 }
 
 dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,

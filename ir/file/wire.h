@@ -25,7 +25,10 @@ static inline uint64_t dp_wire_memory(size_t bytes) { return (UINT64_C(16) << 20
 // afterwards. Do not pass it to protobuf_c_message_free_unpacked. EX_DATAERR.
 dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                          size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;
-// The same for formats that others define and extend: unknown fields are skipped; only their lengths are checked.
+// The same, but short messages and strings of equal bytes may be one and the same, so they are not to be changed.
+dp_status dp_wire_unpack_shared(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                                size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;
+// dp_wire_unpack for formats that others define and extend: unknown fields are skipped; only their lengths are checked.
 // Everything else is refused as above.
 dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                                size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;

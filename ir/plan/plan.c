@@ -57,8 +57,8 @@ dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) {
   ProtobufCMessage *message;
   DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
   DP_TRY(check_header(path, data, bytes));
-  DP_TRY(dp_wire_unpack(arena, &dp__plan__descriptor, data + DP_PLAN_HEADER_BYTES, bytes - DP_PLAN_HEADER_BYTES, path,
-                        &message));
+  DP_TRY(dp_wire_unpack_shared(arena, &dp__plan__descriptor, data + DP_PLAN_HEADER_BYTES, bytes - DP_PLAN_HEADER_BYTES,
+                               path, &message));
   DP_TRY(dp_external_read(arena, message, path));
   DP_TRY(dp_status_context(dp_plan_form_check((const Dp__Plan *)message, NULL), "%s", path));
   *plan = (Dp__Plan *)message;

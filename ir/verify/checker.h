@@ -31,7 +31,7 @@ enum { DP_CHECKER_SPACES = DP__SPACE__DEVICE_INPUT + 1 };
 typedef struct {
   const Dp__DeviceTensor *claim;
   const dp_value *value;
-  dp_placement at[DP_MAX_MESH];
+  const dp_placement *at;  // (DP_MAX_MESH)
   uint32_t first, count;  // micro-batches; none where it is Replicate on the sequential axis
   uint64_t needed;        // bytes of the largest shard
   int32_t exit;           // the variable that the program leaves as this tensor; -1
