@@ -139,7 +139,7 @@ const char *dp_names_unique(dp_names *names, const char *wanted) {
   return s->index ? with_suffix(names, &names->entries[s->index - 1]) : keep(names, wanted, hash);
 }
 
-const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number) {
+static const char *enter(dp_names *names, const char *wanted, int32_t number, bool kept) {
   const uint32_t hash = dp_hash_name(wanted);
   const slot *s = probe(names, wanted, hash);
   if (s->index) {
@@ -147,7 +147,15 @@ const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number) 
     dp_names_add(names, name, number);
     return name;
   }
-  const char *name = keep(names, wanted, hash);
+  const char *name = kept ? wanted : keep(names, wanted, hash);
   add(names, name, hash, number);
   return name;
+}
+
+const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number) {
+  return enter(names, wanted, number, false);
+}
+
+const char *dp_names_enter_kept(dp_names *names, const char *wanted, int32_t number) {
+  return enter(names, wanted, number, true);
 }

@@ -28,6 +28,9 @@ const char *dp_names_unique(dp_names *names, const char *wanted);
 // Adds what dp_names_unique returns, and returns it. Faster than both.
 const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number);
 
+// The same of a name that lasts as long as the map, which is not copied.
+const char *dp_names_enter_kept(dp_names *names, const char *wanted, int32_t number);
+
 #ifdef __cplusplus
 }
 #endif

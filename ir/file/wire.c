@@ -42,6 +42,10 @@ static dp_status bad(const walker *w, const uint8_t *at, const ProtobufCMessageD
 
 // Returns NULL on success, else what is wrong.
 static const char *read_varint(const uint8_t **at, const uint8_t *end, uint64_t *number) {
+  if (*at < end && **at < 0x80) {  // most are this short
+    *number = *(*at)++;
+    return NULL;
+  }
   uint64_t n = 0;
   for (int i = 0; i < 10; i++) {
     if (*at == end) return "a number is truncated";
@@ -64,6 +68,12 @@ static const char *read_bytes(const uint8_t **at, const uint8_t *end, uint64_t l
   return NULL;
 }
 
+// Mostly fields are numbered from 1 without gaps.
+static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *type, unsigned number) {
+  if (number - 1 < type->n_fields && type->fields[number - 1].id == number) return &type->fields[number - 1];
+  return protobuf_c_message_descriptor_get_field(type, number);
+}
+
 static dp_status next_item(const walker *w, const ProtobufCMessageDescriptor *type, const uint8_t **at,
                            const uint8_t *end, item *it) {
   const uint8_t *start = *at;
@@ -72,7 +82,7 @@ static dp_status next_item(const walker *w, const ProtobufCMessageDescriptor *ty
   if (!why && (tag > UINT32_MAX || !(tag >> 3))) why = "a field number is out of range";
   if (why) return bad(w, start, type, why);
   *it = (item){.wire = (int)(tag & 7)};
-  it->field = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+  it->field = find_field(type, (unsigned)(tag >> 3));
   if (!it->field && !w->tolerant)
     return dp_fail(EX_DATAERR,
                    "%s: byte %zu of the %s: unknown field %u; it was written by a newer version, or is damaged",

@@ -107,16 +107,24 @@ void dp_model_free_graphs(dp_model *model) {
 
 static const dp_placement replicated[DP_MAX_MESH];
 
-dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
+// How a name is entered: one of dp_names_enter and dp_names_enter_kept.
+typedef const char *(*name_enter)(dp_names *names, const char *name, int32_t number);
+
+static dp_value *add_value(dp_graph *graph, dp_value_kind kind, name_enter enter, const char *name,
+                           const dp_type *type) {
   dp_value *value = dp_alloc(graph->own, sizeof *value);
   value->id = graph->n_values;
   value->kind = kind;
-  value->name = dp_names_enter(graph->value_names, name, value->id);
-  value->type = type;
+  value->name = enter(graph->value_names, name, value->id);
+  value->type = *type;
   value->variable = -1;
   value->placements = replicated;
   DP_PUSH(graph->own, graph->values, graph->n_values, value);
   return value;
+}
+
+dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
+  return add_value(graph, kind, dp_names_enter, name, &type);
 }
 
 dp_value *dp_graph_find_value(const dp_graph *graph, const char *name) {
@@ -155,14 +163,16 @@ dp_value *dp_graph_scalar(dp_graph *graph, const char *name) {
   return dp_graph_add_value(graph, DP_VALUE_SCALAR, name, (dp_type){dtype, {0}});
 }
 
-dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
-                           int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs) {
+static dp_node *add_node(dp_graph *graph, const dp_op *op, name_enter enter, const char *name, int n_inputs,
+                         dp_value *const *inputs, int n_outputs, const char *const *output_names, int n_attrs,
+                         const dp_attr *attrs) {
+  static const dp_type none;
   dp_arena *arena = graph->own;
   dp_node *node = dp_alloc(arena, sizeof *node);
   node->id = graph->n_nodes;
   node->graph = graph;
   node->op = op;
-  node->name = dp_names_enter(graph->node_names, name, node->id);
+  node->name = enter(graph->node_names, name, node->id);
   node->n_inputs = n_inputs;
   node->inputs = dp_memdup(arena, inputs, (size_t)n_inputs * sizeof *inputs);
   node->n_outputs = n_outputs;
@@ -174,12 +184,17 @@ dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, i
   for (int i = 0; i < n_outputs; i++) {
     if (output_names && !output_names[i]) continue;
     const char *wanted = output_names ? output_names[i] : i ? dp_printf(arena, "%s:%d", node->name, i) : node->name;
-    dp_value *value = dp_graph_add_value(graph, DP_VALUE_RESULT, wanted, (dp_type){0});
+    dp_value *value = add_value(graph, DP_VALUE_RESULT, output_names ? enter : dp_names_enter, wanted, &none);
     value->producer = node;
     value->result = i;
     node->outputs[i] = value;
   }
   return node;
+}
+
+dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
+                           int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs) {
+  return add_node(graph, op, dp_names_enter, name, n_inputs, inputs, n_outputs, output_names, n_attrs, attrs);
 }
 
 static bool are_equal(const dp_placement *a, const dp_placement *b) {
@@ -261,8 +276,10 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
     if (node->inputs[i]) inputs[i] = dp_graph_copy_value(dst, node->inputs[i], map);
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) names[i] = name_as(arena, node->outputs[i]->name, suffix);
-  dp_node *copy = dp_graph_add_node(dst, node->op, name_as(arena, node->name, suffix), node->n_inputs, inputs,
-                                    node->n_outputs, names, node->n_attrs, node->attrs);
+  const bool kept = !*suffix && node->graph->model == dst->model;
+  dp_node *copy = add_node(dst, node->op, kept ? dp_names_enter_kept : dp_names_enter,
+                           name_as(arena, node->name, suffix), node->n_inputs, inputs, node->n_outputs, names,
+                           node->n_attrs, node->attrs);
   copy->device = node->device;
   copy->stage = node->stage;
   copy->n_constraints = node->n_constraints;

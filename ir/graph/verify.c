@@ -21,12 +21,20 @@ static dp_status check_names(const dp_graph *graph) {
   return DP_OK;
 }
 
+static dp_status check_scalars(const dp_graph *graph) {
+  static const char *const names[] = {DP_SCALAR_STEP, DP_SCALAR_N, DP_SCALAR_LR, DP_SCALAR_SEED};
+  for (size_t i = 0; i < DP_COUNT(names); i++) {
+    const dp_value *v = dp_graph_find_value(graph, names[i]);
+    if (v && v->kind != DP_VALUE_SCALAR)
+      return dp_fail(EX_DATAERR, "'%s' is the name of a scalar that the runtime provides; no other value may have it",
+                     v->name);
+  }
+  return DP_OK;
+}
+
 static dp_status check_value(const dp_graph *graph, int32_t i) {
   const dp_value *v = graph->values[i];
   if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at index %d", v->name, v->id, i);
-  if (v->kind != DP_VALUE_SCALAR && dp_graph_is_scalar(v->name))
-    return dp_fail(EX_DATAERR, "'%s' is the name of a scalar that the runtime provides; no other value may have it",
-                   v->name);
   if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
   if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
     return dp_fail(EX_DATAERR, "value '%s' has no producer", v->name);
@@ -110,6 +118,7 @@ static dp_status check_outputs(const dp_graph *graph) {
 
 static dp_status verify(const dp_graph *graph, dp_status (*check)(const dp_graph *graph, int32_t node)) {
   DP_TRY(check_names(graph));
+  DP_TRY(check_scalars(graph));
   for (int32_t i = 0; i < graph->n_values; i++) DP_TRY(check_value(graph, i));
   for (int32_t i = 0; i < graph->n_nodes; i++) DP_TRY(check(graph, i));
   DP_TRY(check_outputs(graph));

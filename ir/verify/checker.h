@@ -41,6 +41,7 @@ typedef struct {
   const Dp__Instruction *claim;
   const dp_op *op;
   uint32_t stream, position;  // in the stream, from 1
+  bool by_parts;              // a region whose members all work on rows, channels or single elements
 } dp_checker_instruction;
 
 // A Send or a Recv, and what it says it carries.
@@ -100,6 +101,7 @@ struct dp_checker {
   uint32_t *signaller;  // (events) the instruction
   uint32_t *region_of;  // (n_tensors) the last region that has it, plus 1; 0: none
   uint8_t *standing;    // (n_tensors) what it is there (region.c)
+  uint32_t *maker;      // (n_tensors) of what a region makes: the member
   dp_spans *spans[DP_CHECKER_SPACES];
 };
 
