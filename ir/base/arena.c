@@ -146,9 +146,11 @@ static void add_chunk(dp_arena *arena, size_t bytes) {
 }
 
 void *dp_alloc(dp_arena *arena, size_t bytes) {
+  static _Alignas(ALIGNMENT) unsigned char nothing[ALIGNMENT];
+  if (!bytes) return nothing;
   if (bytes > SIZE_MAX / 4) give_up(arena);
   if (bytes >= LARGE_BYTES) return add_large(arena, bytes);
-  bytes = dp_align_up(bytes ? bytes : 1, ALIGNMENT);
+  bytes = dp_align_up(bytes, ALIGNMENT);
   chunk *c = arena->chunks;
   if (!c || c->size_bytes - c->used_bytes < bytes) {
     add_chunk(arena, bytes);

@@ -382,12 +382,3 @@ dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor
   walker w = {.arena = arena, .what = what, .data = data, .tolerant = true};
   return unpack(&w, descriptor, bytes, message);
 }
-
-dp_status dp_wire_pack(dp_arena *arena, const ProtobufCMessage *message, const char *what, uint8_t **data,
-                       size_t *bytes) {
-  size_t size = protobuf_c_message_get_packed_size(message);
-  if (size > INT32_MAX) return dp_fail(EX_DATAERR, "%s: %zu bytes: a protobuf is limited to 2 GiB", what, size);
-  *data = dp_alloc(arena, size + 1);
-  *bytes = protobuf_c_message_pack(message, *data);
-  return DP_OK;
-}

@@ -183,10 +183,10 @@ const Damage kDamages[] = {
      [](Compiled &c) { c.Find("Gather")->inputs[0] = c.region->members[2]->inputs[0]; }},
     {"another placement inside", "MEANING.ROW",
      [](Compiled &c) {
-       Dp__Placement *at = c.Tensor(c.region->members[0]->outputs[0])->placements[0];
-       at->kind = 0;
-       at->dim = 0;
-       at->outer = at->unit = 0;
+       // A message of its own: tensors that are placed alike share theirs.
+       Dp__Placement *at = New(c.arena, dp__placement__init);
+       c.Tensor(c.region->members[0]->outputs[0])->placements =
+           static_cast<Dp__Placement **>(dp_memdup(c.arena, &at, sizeof at));
      }},
     {"a kernel of another operator", "MEANING.KERNEL",
      [](Compiled &c) { c.region->kernel = dp_strdup(c.arena, "cpu.reference.Relu"); }},
