@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "ir/base/machine.h"
 #include "ir/file/proto.h"
 #include "ir/plan/plan.h"
 #include "ir/verify/verify.h"
@@ -174,7 +174,7 @@ static dp_status create(const Dp__Plan *plan, const dp_backend *backend, const d
                         dp_session **session) {
   if (!options->unchecked) DP_TRY(dp_verify_plan(plan, NULL));
   // Bound memory by half of the machine's, since the plan's tables may claim anything.
-  dp_arena *arena = dp_arena_create((size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE));
+  dp_arena *arena = dp_arena_create((size_t)dp_machine_memory() / 2);
   if (!arena) return dp_fail(DP_EX_MEMORY, "no memory for a session");
   dp_session *s = dp_alloc(arena, sizeof *s);
   s->arena = arena;
@@ -184,11 +184,10 @@ static dp_status create(const Dp__Plan *plan, const dp_backend *backend, const d
   s->binding.memory = &s->memory;
   s->binding.peers = options->peers;
   s->binding.check_finite = options->check_finite;
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
   dp_status status = dp_prepared_create(&s->binding.prepared);
   if (!status)
     status =
-        dp_executor_create(backend, options->workers > 0 ? options->workers : (int)dp_max_i64(cores, 1), &s->executor);
+        dp_executor_create(backend, options->workers > 0 ? options->workers : (int)dp_machine_cores(), &s->executor);
   if (!status && options->trace) status = dp_trace_create(TRACE_SLICES, &s->binding.trace);
   if (!status) status = dp_arena_run(arena, load, s);
   if (status) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ir/base/pair.h"
 #include "ir/base/suggest.h"
 #include "ir/base/utf8.h"
 
@@ -156,11 +157,11 @@ dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *inp
 }
 
 dp_status dp_cli_pair_parse(dp_arena *arena, const char *option, const char *text, dp_cli_pair *pair) {
-  const char *equals = strchr(text, '=');
-  if (!equals || equals == text || !equals[1])
+  dp_cli_pair split;
+  if (!dp_pair_split(arena, text, &split.name, &split.file))
     return dp_fail(EX_USAGE, "--%s '%s': expected NAME=FILE, for example --%s image=train-images.npy", option, text,
                    option);
-  *pair = (dp_cli_pair){dp_strndup(arena, text, (size_t)(equals - text)), dp_strdup(arena, equals + 1)};
+  *pair = (dp_cli_pair){split.name, dp_strdup(arena, split.file)};
   return DP_OK;
 }
 

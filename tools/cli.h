@@ -25,7 +25,7 @@ int dp_cli_finish(const char *program, dp_status status);
 // pages and completion from (tools/manuals).
 dp_status dp_cli_parse(const struct argp *argp, int argc, char **argv, void *input) DP_MUST_USE;
 
-// "NAME=FILE" split at the first '='. EX_USAGE: the name or the file is missing. The parts live in `arena`.
+// "NAME=FILE", split as by dp_pair_split. EX_USAGE: the name or the file is missing. The parts live in `arena`.
 typedef struct {
   const char *name, *file;
 } dp_cli_pair;

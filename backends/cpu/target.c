@@ -1,13 +1,12 @@
 // The CPU as a target. See target.h.
 #include "backends/cpu/target.h"
 
-#include <unistd.h>
-
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/isa.h"
+#include "ir/base/machine.h"
 
 // All devices are threads of one machine, which share its cores.
-static int threads(int64_t devices) { return (int)dp_max_i64(1, sysconf(_SC_NPROCESSORS_ONLN) / devices); }
+static int threads(int64_t devices) { return (int)dp_max_i64(1, dp_machine_cores() / devices); }
 
 const dp_target dp_target_cpu = {
     .name = "cpu",

@@ -70,6 +70,8 @@ typedef enum {
   // Works on channels, dim 1 of operand 0: at each index there, results depend only on what operands hold there. The
   // channels of operands and results with as many dims are dim 1 too; those of others are their last dim.
   DP_OP_CHANNELS = 512,
+  // As DP_OP_PRODUCT, of images: dim 1 of its result has channels.
+  DP_OP_CONVOLUTION = 1024,
 } dp_op_flags;
 
 // What an operator computes in under --precision=bf16 or fp16 (passes/model/mixed.c), as PyTorch's autocast has it.

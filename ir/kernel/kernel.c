@@ -15,7 +15,7 @@ static bool takes(const dp_kernel *kernel, int count, const dp_kernel_operand *o
   for (int i = 0; i < count; i++) {
     if (!operands[i].present) continue;
     if (!(DP_BIT(operands[i].dtype) & types)) return false;
-    if (operands[i].layout != DP_LAYOUT_PLAIN && !kernel->channels_last) return false;
+    if (operands[i].layout != DP_LAYOUT_PLAIN && (!kernel->channels_last || operands[i].local.rank != 4)) return false;
   }
   return true;
 }

@@ -43,6 +43,7 @@ typedef struct {
   int n_inputs, n_outputs;
   const dp_kernel_operand *inputs, *outputs;
   const dp_kernel_region *region;  // of a dp.Region; else NULL
+  const dp_node *then;             // of a launch in a region: a node that it computes of its result along; else NULL
   int threads;
   const char *isa;  // when kernels are chosen, the only instruction set that they may use; NULL: this machine's
   bool tf32;        // a product or convolution may round operands in float32 to TF32, ten bits of fraction

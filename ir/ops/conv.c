@@ -72,6 +72,7 @@ const dp_op dp_op_Conv = {
     .inputs = {DP_OPERAND("X", DP_FLOATS, 'T'), DP_OPERAND("W", DP_FLOATS, 'T'), DP_OPTIONAL("B", DP_FLOATS, 'T')},
     .outputs = {DP_OPERAND("Y", DP_FLOATS, 'T')},
     .attrs = {DP_CONV_ATTRS},
+    .flags = DP_OP_CONVOLUTION,
     .precision = DP_PRECISION_HALF,
     .infer = infer,
     .gradient = gradient,

@@ -42,6 +42,8 @@ static bool is_one_of(const dp_node *node, const char *const *names) {
 
 static bool is_convolution(const dp_node *node) {
   static const char *const names[] = {"Conv", "ConvGradInput", "ConvGradWeight", NULL};
+  for (int32_t m = 0; node->body && m < node->body->n_nodes; m++)
+    if (is_one_of(node->body->nodes[m], names)) return true;
   return is_one_of(node, names);
 }
 
@@ -123,12 +125,13 @@ static bool has_images(const dp_node *node) {
   return false;
 }
 
-// Inside a region with images in NHWC others lie so too, whatever their type.
+// Inside a region with images in NHWC others lie so too, whatever their type, and what its convolutions make.
 static void lay_inside(const dp_node *region) {
   const bool nhwc = has_images(region);
   for (int32_t v = 0; region->body && v < region->body->n_values; v++) {
     dp_value *inside = region->body->values[v];
-    const bool image = inside->kind == DP_VALUE_RESULT && inside->type.shape.rank == 4 && has_planes(inside);
+    const bool image = inside->kind == DP_VALUE_RESULT && inside->type.shape.rank == 4 &&
+                       (has_planes(inside) || is_convolution(inside->producer));
     inside->layout = nhwc && image ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
   }
   for (int i = 0; region->body && i < region->body->n_outputs; i++)

@@ -3,7 +3,7 @@
 // members use are never stored.
 //
 // Where the target gains by it, a region also has what stands at its ends: products that its rows are computed from,
-// also where a Reshape stands in between, and reductions of its rows' values over other dims, such as the gradients of
+// also where a Reshape stands in between, convolutions that its single elements are computed from, and reductions of its rows' values over other dims, such as the gradients of
 // biases (reductions.c). The gradients of LayerNormalization and RMSNormalization are then members too: they make rows,
 // and sums over rows beside, which only nodes of other regions or such reductions take.
 //
@@ -136,6 +136,12 @@ static bool is_plain(const dp_node *node) {
 
 static bool is_product(const dp_node *node) { return node && dp_op_is(node->op, DP_OP_PRODUCT) && is_plain(node); }
 
+static bool is_convolution(const dp_node *node) { return dp_op_is(node->op, DP_OP_CONVOLUTION) && is_plain(node); }
+
+static bool needs_whole_operands(const dp_node *node) {
+  return dp_op_is(node->op, DP_OP_PRODUCT) || dp_op_is(node->op, DP_OP_CONVOLUTION);
+}
+
 static bool is_view(const dp_node *node) { return dp_op_is(node->op, DP_OP_VIEW) && is_plain(node); }
 
 // Whether the node works on channels, and the target's kernels do: each fits the cache.
@@ -177,13 +183,13 @@ static bool takes(const work *w, const group *g, const dp_node *node, frame *bot
 }
 
 // Whether members of the group use some result of `node` as an operand, and do not only read a variable before it is
-// overwritten, and none of them is a product, which needs operands that are whole.
+// overwritten, and none of them needs operands that are whole.
 static bool feeds(work *w, const dp_node *node, int32_t g) {
   bool found = false;
   for (int32_t e = w->after.first[node->id]; e < w->after.first[node->id + 1]; e++) {
     const dp_node *user = w->graph->nodes[w->after.before[e]];
     if (dp_fuse_find(w, user->id) != g) continue;
-    if (dp_op_is(user->op, DP_OP_PRODUCT)) return false;
+    if (needs_whole_operands(user)) return false;
     for (int k = 0; k < user->n_inputs; k++) found |= user->inputs[k] && user->inputs[k]->producer == node;
   }
   return found;
@@ -200,13 +206,14 @@ static int32_t earliest(work *w, const dp_node *node) {
 }
 
 // How a node may join the region of its users: with a frame of its own, or with that of the region, as what comes
-// before rows.
+// before rows; a convolution, before rows of single elements, which may lie in any layout.
 static bool can_join(work *w, const dp_node *node, bool open, frame *own) {
   if (open) return true;
   const int32_t g = earliest(w, node);
   if (!w->producers || g < 0 || !w->groups[g].open) return false;
   *own = w->groups[g].frame;
   if (is_product(node)) return true;
+  if (is_convolution(node)) return own->row == own->shape.rank;
   if (!is_view(node) || !is_product(node->inputs[0]->producer) || !dp_fuse_has_one_user(w, node->inputs[0]->producer))
     return false;
   *own = frame_of_value(w->graph, node->outputs[0]);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/base/pair.h"
 #include "ir/base/suggest.h"
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
@@ -46,11 +47,9 @@ static dp_status parse_numbers(dp_arena *arena, const char *text, const char **a
 }
 
 static dp_status parse(dp_arena *arena, const char *text, request *r) {
-  const char *equals = strchr(text, '=');
+  const char *at;
   *r = (request){.text = text};
-  if (!equals || equals == text || !equals[1]) return malformed(text);
-  r->name = dp_strndup(arena, text, (size_t)(equals - text));
-  const char *at = equals + 1;
+  if (!dp_pair_split(arena, text, &r->name, &at)) return malformed(text);
   if (*at == '/') {
     at++;
     DP_TRY(parse_numbers(arena, text, &at, true, &r->divisor));

@@ -1,13 +1,13 @@
 // The memory of the machine, which virtual devices share with the host; and addresses without any.
 #define _GNU_SOURCE
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "ir/base/machine.h"
 #include "runtime/base/backend.h"
 
 int dp_backend_host_memory(dp_place place, uint64_t *bytes) {
   (void)place;
-  *bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  *bytes = (uint64_t)dp_machine_memory();
   return 0;
 }
 

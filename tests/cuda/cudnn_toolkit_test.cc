@@ -221,6 +221,39 @@ TEST_F(CudnnOfTheToolkit, PlansConvolutionsInNhwc) {
       }
 }
 
+// A bias, and with it the sum with a residual, Relu, or both: there is an engine for each layer, in every type and
+// layout, and for those of ResNet-50 in 16 bits and NHWC one that uses tensor cores.
+TEST_F(CudnnOfTheToolkit, PlansWhatFollowsConvolutions) {
+  std::vector<Layer> layers(std::begin(kResNet50), std::end(kResNet50));
+  const size_t of_resnet = layers.size();
+  layers.insert(layers.end(), std::begin(kLayers), std::end(kLayers));
+  for (dp_dtype dtype : {DP_FLOAT32, DP_BFLOAT16, DP_FLOAT16})
+    for (bool channels_last : {false, true})
+      for (size_t i = 0; i < layers.size(); i++)
+        for (int what = 0; what < 4; what++) {
+          const Layer &layer = layers[i];
+          if (channels_last && (layer.spatial != 2 || dtype == DP_FLOAT32)) continue;
+          dp_cudnn_spec spec = SpecOf(layer, DP_CUDNN_CONV, dtype, channels_last);
+          spec.bias = true;
+          spec.residual = what & 1;
+          spec.relu = what & 2;
+          dp_cudnn_plan plan{};
+          bool found = false;
+          dp_status status = dp_cudnn_plan_make(calls, nullptr, device, &spec, nullptr, &plan, &found);
+          EXPECT_EQ(std::string(dp_status_message(status)), "") << layer.name;
+          dp_status_free(status);
+          EXPECT_TRUE(found) << dp_type_name(dtype) << " " << layer.name << ", " << what << " in NHWC "
+                             << channels_last;
+          if (!found) continue;
+          std::printf("%s%s bias%s%s %-24s engine %3lld workspace %9lld%s\n", dp_type_name(dtype),
+                      channels_last ? " in NHWC" : "", spec.residual ? ", sum" : "", spec.relu ? ", Relu" : "",
+                      layer.name, static_cast<long long>(plan.engine), static_cast<long long>(plan.workspace_bytes),
+                      plan.tensor_cores ? ", tensor cores" : "");
+          EXPECT_TRUE(plan.tensor_cores || i >= of_resnet || !channels_last) << layer.name << ", " << what;
+          dp_cudnn_plan_release(&plan);
+        }
+}
+
 // ---- attention ------------------------------------------------------------------------------------------------------
 
 struct Attention {

@@ -278,6 +278,18 @@ TEST(HardCases, Normalizations) {
         Compare("GroupNormalization", inputs, "num_groups=2", {{0, row}}, false);
         Compare("InstanceNormalization", inputs, "", {{0, row}}, false);
       }
+  // Squares that floats have no digits for, or no numbers.
+  for (const double tiny : {1e-19, 3e-20, 1e-23, 1e-38, 0.0})
+    for (const char *epsilon : {"epsilon=0.0", "epsilon=1e-38"})
+      for (const char *type : {"float32", "bfloat16"}) {
+        const std::string t = type, e = epsilon, row = t + "[2,40], " + t + "[40]",
+                          plane = t + "[2,2,4,5], " + t + "[2]";
+        std::vector<double> some(40, tiny);
+        for (size_t i = 0; i < 13; i++) some[i] *= double(i) - 4;
+        Compare("LayerNormalization", row, e, {{0, some}}, false);
+        Compare("RMSNormalization", row, e, {{0, some}}, false);
+        Compare("GroupNormalization", plane + ", " + t + "[2]", e + ", num_groups=1", {{0, some}}, false);
+      }
   Compare("GroupNormalization", "float32[260,2,2,2049], float32[2], float32[2]", "num_groups=1", {}, false);
   Compare("InstanceNormalization", "float64[N,2,5003], float64[2], float64[2]", "", {}, false);
 }
@@ -313,6 +325,17 @@ TEST(HardCases, NormalizationGradients) {
       Compare("dp.LayerNormalizationGrad", inputs, "epsilon=0.01", {}, false, 3, results);
     for (const int results : {1, 2}) Compare("dp.RMSNormalizationGrad", inputs, "", {}, false, 3, results);
   }
+}
+
+// Sums that floats have no room for on the way, of numbers of 16 bits.
+TEST(HardCases, SumsOfHugeNumbers) {
+  const std::vector<double> huge = {3e38, 3e38, 2e38, -3e38, -3e38, -2e38, 1e38};
+  for (const char *axes : {"axes=[1]", "axes=[0]", "axes=[0,1]"})
+    for (const char *extents : {"[64,7]", "[7,64]", "[70,770]"})
+      Compare("ReduceSum", "bfloat16" + std::string(extents), axes, {{0, huge}}, false);
+  const std::string x = "bfloat16[N,24,9,9]", u = ", float32[24]", inputs = x + u + u + u + ", " + x;
+  const Operands operands = {{0, {1e20, -1e20, 3e20}}, {2, {0}}, {3, {1e-20}}, {4, {2e20, 1e20, -3e20, -1e20, 1e20}}};
+  Compare("dp.BatchNormalizationGrad", inputs, "", operands, false, 30, 0, true);
 }
 
 // The first of equal ones, or the last, wherever they fall among threads and blocks; NaN before all.

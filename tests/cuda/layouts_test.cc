@@ -140,6 +140,22 @@ TEST(Layouts, OfRegions) {
   EXPECT_GT(mixed, 10);
 }
 
+// Only images can lie in NHWC: what an unchecked plan says of others is refused, wherever they are.
+TEST(Layouts, OfImagesAlone) {
+  for (const std::vector<int64_t> &extents : {std::vector<int64_t>{2, 3, 4}, {2, 3, 4, 4, 2}, {}}) {
+    RegionBuilder b(1);
+    const int x = b.Operand(DP_BFLOAT16, extents), y = b.Add("", "Relu", {x}, DP_BFLOAT16, extents, false);
+    b.Add("", "Neg", {y}, DP_BFLOAT16, extents, true);
+    b.Number();
+    ASSERT_NE(Select(b.spec), nullptr);
+    for (dp_kernel_operand &o : b.values) {
+      o.layout = DP_LAYOUT_NHWC;
+      EXPECT_EQ(Select(b.spec), nullptr) << extents.size();
+      o.layout = DP_LAYOUT_PLAIN;
+    }
+  }
+}
+
 // Another member takes plain values alone; elementwise ones beside it take what lies otherwise.
 TEST(Layouts, OfRegionsWithSums) {
   ASSERT_EQ(OpenDevice(), "");

@@ -27,6 +27,7 @@
 #include "backends/cuda/transfer.h"
 #include "tests/backends/drawn_gradient.h"
 #include "tests/backends/drawn_head.h"
+#include "tests/backends/drawn_normalization.h"
 #include "tests/cuda/library_kernels.h"
 #include "tests/ir/text/text_helper.h"
 
@@ -311,6 +312,22 @@ void PrepareGradients() {
   }
 }
 
+// Normalizations with what stands around them: a block of GPT-2's without and with a bias before it, and of Llama's.
+void PrepareNormalizations() {
+  const DrawnNormalization::Around around[] = {
+      {"LayerNormalization", 9, 768, DP_FLOAT32, DP_BFLOAT16, false, true, true, DP_BFLOAT16},
+      {"LayerNormalization", 9, 768, DP_FLOAT32, DP_BFLOAT16, true, true, true, DP_BFLOAT16},
+      {"LayerNormalization", 9, 768, DP_FLOAT32, DP_NO_TYPE, false, true, true, DP_NO_TYPE},
+      {"RMSNormalization", 9, 2048, DP_FLOAT32, DP_BFLOAT16, true, true, true, DP_BFLOAT16},
+      {"LayerNormalization", 9, 1024, DP_FLOAT64, DP_NO_TYPE, false, true, true, DP_NO_TYPE},
+      {"LayerNormalization", 9, 2048, DP_BFLOAT16, DP_NO_TYPE, false, true, true, DP_NO_TYPE},
+  };
+  for (const DrawnNormalization::Around &a : around) {
+    const DrawnNormalization n(a);
+    Prepare(n.spec, dp_kernel_find(&dp_target_cuda, "cuda.device.dp.Region"), "a normalization in a region");
+  }
+}
+
 // What collectives of our own launch: sums of everything, of parts, and copies of parts.
 void PrepareTransfers() {
   dp_arena *arena = dp_arena_create(0);
@@ -357,6 +374,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
   PrepareAroundAttention();
   PrepareHeads();
   PrepareGradients();
+  PrepareNormalizations();
   PrepareColumns();
   PrepareTransfers();
   EXPECT_GT(prepared, full ? 1000 : 80);

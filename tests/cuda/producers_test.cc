@@ -7,10 +7,11 @@
 
 #include "backends/cpu/target.h"
 #include "backends/cuda/gpu/functions.h"
-#include "backends/cuda/kernels/region_cast.h"
 #include "backends/cuda/kernels/region_gradient.h"
+#include "backends/cuda/kernels/region_normalization.h"
 #include "backends/cuda/target.h"
 #include "tests/backends/drawn_gradient.h"
+#include "tests/backends/drawn_normalization.h"
 #include "tests/backends/region_builder.h"
 #include "tests/cuda/library_kernels.h"
 
@@ -135,42 +136,8 @@ TEST_F(CudaProducers, EqualTheReference) {
   }
 }
 
-// A normalization and the Cast of what it makes, behind a sum: with rows that a warp holds, and that it does not.
-struct Normalized : RegionBuilder {
-  Normalized(const char *op, dp_dtype to, int64_t length, bool kept) : RegionBuilder(7) {
-    const std::vector<int64_t> frame = {3, length}, row = {length};
-    const int sum = Add("", "Add", {Operand(DP_FLOAT32, frame), Operand(DP_FLOAT32, frame)}, DP_FLOAT32, frame, true);
-    std::vector<int> in = {sum, Operand(DP_FLOAT32, row)};
-    if (*op == 'L') in.push_back(Operand(DP_FLOAT32, row));
-    const int y = Add("", op, in, DP_FLOAT32, frame, kept, {Int("axis", -1)});
-    Add("", "Cast", {y}, to, frame, true, {Int("to", to)});
-    Number();
-  }
-};
-
-TEST(CudaProducer, NormalizationsRoundWhatTheyStore) {
-  ASSERT_EQ(OpenDevice(), "");
-  const Normalized wide("LayerNormalization", DP_FLOAT64, 5, false);
-  EXPECT_EQ(dp_cuda_region_cast_of(&wide.spec, 1), -1);
-  for (const char *op : {"LayerNormalization", "RMSNormalization"})
-    for (dp_dtype to : {DP_BFLOAT16, DP_FLOAT16})
-      for (int64_t length : {5, 768, 2049})
-        for (bool kept : {false, true}) {
-          SCOPED_TRACE(std::string(op) + " of " + std::to_string(length));
-          Normalized region(op, to, length, kept);
-          const bool one = !kept && length <= 2048;
-          EXPECT_EQ(dp_cuda_region_cast_of(&region.spec, 1), one ? 2 : -1);
-          const std::vector<Tensor> in = region.Tensors(0, region.n_inputs);
-          const std::vector<Tensor> expected =
-              ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &region, in);
-          const Outcome found = RunKernel(Kernel(), region.spec, in, expected, -1);
-          ASSERT_EQ(found.error, "");
-          for (size_t i = 0; i < expected.size(); i++) ExpectSame(expected[i], found.results[i], false);
-        }
-}
-
 // The same numbers from each member's own kernel, launch by launch: what --no-fuse gives.
-std::vector<Tensor> OneByOne(DrawnGradient *g, const std::vector<Tensor> &in) {
+std::vector<Tensor> OneByOne(RegionBuilder *g, const std::vector<Tensor> &in) {
   std::vector<Tensor> all = in, rest = g->Tensors(g->n_inputs, int(g->values.size()) - g->n_inputs);
   all.insert(all.end(), rest.begin(), rest.end());
   for (int m = 0; m < g->region.n_members; m++) {
@@ -185,6 +152,87 @@ std::vector<Tensor> OneByOne(DrawnGradient *g, const std::vector<Tensor> &in) {
       all[size_t(g->given[size_t(m)][k])] = found.results[k];
   }
   return std::vector<Tensor>(all.begin() + g->n_inputs, all.begin() + g->n_inputs + g->n_outputs);
+}
+
+// Whether the normalization takes the sum and the Cast along, and every bit is that of separate launches. first: what
+// the first elements of x are.
+void ExpectAlong(const DrawnNormalization::Around &a, bool sum, bool cast, const std::vector<double> &first = {}) {
+  SCOPED_TRACE(testing::Message() << a.op << " rows " << a.rows << " of " << a.length << " type " << a.dtype
+                                  << " before " << a.before << " bias " << a.bias << " adds " << a.adds << " keeps "
+                                  << a.keeps << " after " << a.after << " kept " << a.kept << " later " << a.later);
+  DrawnNormalization region(a);
+  dp_cuda_region_normalization found_around;
+  EXPECT_EQ(dp_cuda_region_normalization_of(&region.spec, region.normalization, &found_around), sum || cast);
+  EXPECT_EQ(found_around.add >= 0, sum);
+  EXPECT_EQ(found_around.before >= 0, sum && a.before && a.dtype == DP_FLOAT32);
+  EXPECT_EQ(found_around.bias >= 0, sum && a.bias);
+  EXPECT_EQ(found_around.after >= 0, cast);
+  std::vector<Tensor> in = region.Tensors(0, region.n_inputs);
+  for (size_t i = 0; i < first.size(); i++) in[0].Set(int64_t(i), first[i]);
+  const std::vector<Tensor> expected = OneByOne(&region, in);
+  const Outcome found = RunKernel(Kernel(), region.spec, in, expected, -1);
+  ASSERT_EQ(found.error, "");
+  for (size_t k = 0; k < expected.size(); k++) EXPECT_EQ(expected[k].bytes, found.results[k].bytes) << "result " << k;
+  const std::vector<Tensor> reference =
+      ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &region, in);
+  for (size_t k = 0; k < expected.size() && a.after != DP_FLOAT64; k++)  // or what float32 rounded would show there
+    ExpectSame(reference[k], found.results[k], false);
+}
+
+TEST(CudaProducer, NormalizationsTakeWhatStandsAroundThem) {
+  ASSERT_EQ(OpenDevice(), "");
+  int turn = 0;
+  for (const char *op : {"LayerNormalization", "RMSNormalization"})
+    for (dp_dtype before : {DP_NO_TYPE, DP_BFLOAT16, DP_FLOAT16})
+      for (int adds = 0; adds < 3; adds++)  // 2: the sum is a result
+        for (dp_dtype after : {DP_NO_TYPE, DP_BFLOAT16})
+          for (bool kept : {false, true}) {
+            const bool alike = !before || !after || before == after;
+            const int64_t lengths[] = {5, 36, 768, 2048, 1, 2049};
+            for (int l = 0; l < (getenv("DP_FULL") ? 6 : 1); l++, turn++) {
+              const int64_t length = lengths[turn % 6], rows = turn % 3 ? 11 : 1;
+              const bool held = length <= 2048, sum = adds && held;
+              ExpectAlong({op, rows, length, DP_FLOAT32, before, before && turn % 2, adds > 0, adds == 2, after, kept,
+                           turn % 5 == 0},
+                          sum, held && after && !kept && (!sum || alike));
+            }
+          }
+}
+
+TEST(CudaProducer, NormalizationsOfOtherTypesTakeSums) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (dp_dtype dtype : {DP_FLOAT64, DP_BFLOAT16, DP_FLOAT16})
+    ExpectAlong({"LayerNormalization", 3, 40, dtype, DP_NO_TYPE, false, true, true, DP_NO_TYPE}, true, false);
+  ExpectAlong({"LayerNormalization", 3, 40, DP_FLOAT64, DP_BFLOAT16, false, true, true, DP_NO_TYPE}, true, false);
+  ExpectAlong({"LayerNormalization", 3, 5, DP_FLOAT32, DP_NO_TYPE, false, true, true, DP_FLOAT64}, true, false);
+  ExpectAlong({"RMSNormalization", 0, 5, DP_FLOAT32, DP_BFLOAT16, true, true, true, DP_BFLOAT16}, true, true);
+}
+
+// Rows that floats have no room for are read again, from the sum.
+TEST(CudaProducer, NormalizationsTakeSumsOfHugeNumbers) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const char *op : {"LayerNormalization", "RMSNormalization"})
+    for (bool keeps : {false, true})
+      for (double first : {3e38, double(NAN), double(INFINITY)})
+        ExpectAlong({op, 3, 37, DP_FLOAT32, DP_BFLOAT16, true, true, keeps, DP_BFLOAT16}, true, true, {first, -3e38});
+}
+
+// What another member needs before the normalization is there, or may overwrite, is computed where it stands.
+TEST(CudaProducer, NormalizationsLeaveOtherSums) {
+  for (int how = 0; how < 3; how++) {
+    RegionBuilder b(5);
+    const std::vector<int64_t> frame = {3, 8}, row = {8};
+    const auto operand = [&](const std::vector<int64_t> &extents) { return b.Operand(DP_FLOAT32, extents); };
+    const int x = operand(how == 2 ? row : frame);
+    const int sum = b.Add("", "Add", {operand(frame), x}, DP_FLOAT32, frame, true);
+    const int between = b.Add("", "Mul", {how == 0 ? sum : operand(frame), x}, DP_FLOAT32, frame, how == 1);
+    const int y =
+        b.Add("", "RMSNormalization", {sum, operand(row)}, DP_FLOAT32, frame, false, {RegionBuilder::Int("axis", -1)});
+    b.Add("", "Mul", {y, between}, DP_FLOAT32, frame, true);
+    b.Number();
+    dp_cuda_region_normalization found;
+    EXPECT_FALSE(dp_cuda_region_normalization_of(&b.spec, 2, &found)) << how;
+  }
 }
 
 // Whether the gradient takes the members around it along, and every bit is theirs.

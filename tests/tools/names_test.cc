@@ -1,5 +1,6 @@
 // Names that weights files or the compiler reserve, and names that only look reserved. A model of each file format has
 // them.
+#include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -71,6 +72,24 @@ TEST_F(Names, OfOutputsThatTrainAndEvalHaveToo) {
     Must(With(".dpt", output, name));
     Must("dpc verify " + File("m.bin"));
   }
+}
+
+// Names with signs that options give a meaning.
+TEST_F(Names, WithAnEqualsSignStandInQuotes) {
+  const std::string path = Write("odd.dpt", R"(model odd {
+  opset 18
+  input "a=b": float32[N,2]
+  parameter "w=1": float32[2,2] = [1, 0, 0, 1]
+  "c=d" = MatMul("a=b", "w=1")
+  output "c=d"
+}
+)"),
+                    x = Write("x.npy", Npy({3, 2}, {1, 2, 3, 4, 5, 6})), plan = File("odd.bin"), y = File("y.npy");
+  Must("dpc compile " + path + " --mode=infer --batch=3 --normalize \"a=b\"=1,2 -o " + plan);
+  Refused("dprun " + plan + " --infer --data a=b=" + x + " --output \"c=d\"=" + y, 64, {"--data a=", "only 'a=b'"});
+  Must("dpc compile " + path + " --mode=infer --batch=3 -o " + plan);
+  Must("dprun " + plan + " --infer --data \"a=b\"=" + x + " --output \"c=d\"=" + y);
+  EXPECT_EQ(ReadNpy(y).numbers, ReadNpy(x).numbers);
 }
 
 }  // namespace

@@ -73,7 +73,9 @@ static const struct argp_option table[] = {
      "fit",
      0},
     {"threads", KEY_THREADS, "T", 0,
-     "Maximum number of threads for one instruction (default: this machine's cores, shared by the devices)", 0},
+     "Maximum number of threads for one instruction (default: the cores that the process may use, shared by the "
+     "devices)",
+     0},
     {"isa", KEY_ISA, "SET", 0,
      "Instruction set to choose kernels for: avx2, avx512 or avx512_bf16 (default: this machine's)", 0},
     {"calibration", KEY_CALIBRATION, "FILE", 0,

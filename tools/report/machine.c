@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ir/base/machine.h"
 #include "tools/report/runs.h"
 
 // The first "model name" of /proc/cpuinfo.
@@ -32,8 +33,6 @@ static const char *find_date(dp_arena *arena) {
                                                                                          : NULL;
 }
 
-static int64_t positive(long number) { return number > 0 ? number : 0; }
-
 void dp_report_run_here(dp_arena *arena, dp_report_run *run) {
   char folder[PATH_MAX];
   struct utsname name;
@@ -44,6 +43,6 @@ void dp_report_run_here(dp_arena *arena, dp_report_run *run) {
     run->system = dp_printf(arena, "%s %s %s", name.sysname, name.release, name.machine);
   }
   run->processor = find_processor(arena);
-  run->cores = positive(sysconf(_SC_NPROCESSORS_ONLN));
-  run->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
+  run->cores = dp_machine_cores();
+  run->memory_bytes = dp_machine_memory();
 }

@@ -12,6 +12,14 @@ static const dp_value *find_input(const dp_graph *graph, const char *name) {
   return value && value->kind == DP_VALUE_INPUT ? value : NULL;
 }
 
+static const char *list_inputs(dp_arena *arena, const dp_graph *graph) {
+  const char *names = "";
+  for (int32_t v = 0; v < graph->n_values; v++)
+    if (graph->values[v]->kind == DP_VALUE_INPUT)
+      names = dp_printf(arena, "%s%s'%s'", names, *names ? ", " : "", graph->values[v]->name);
+  return names;
+}
+
 static dp_status check_names(dp_arena *arena, const dp_graph *graph, const char *option, const dp_cli_pair *pairs,
                              int n_pairs) {
   for (int i = 0; i < n_pairs; i++) {
@@ -20,8 +28,8 @@ static dp_status check_names(dp_arena *arena, const dp_graph *graph, const char 
     for (int32_t v = 0; v < graph->n_values; v++)
       if (graph->values[v]->kind == DP_VALUE_INPUT) dp_suggest_offer(&suggest, graph->values[v]->name);
     char hint[128];
-    return dp_fail(EX_USAGE, "--%s %s=...: program %s of the model has no such input%s", option, pairs[i].name,
-                   graph->name, dp_suggest_print(&suggest, hint, sizeof hint));
+    return dp_fail(EX_USAGE, "--%s %s=...: program %s of the model has no such input, only %s%s", option, pairs[i].name,
+                   graph->name, list_inputs(arena, graph), dp_suggest_print(&suggest, hint, sizeof hint));
   }
   const char *missing = "", *names = "";
   for (int32_t v = 0; v < graph->n_values; v++) {

@@ -2,16 +2,16 @@
 #include "tools/run/share.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "ir/base/file.h"
+#include "ir/base/machine.h"
 #include "tools/run/device.h"
 #include "tools/weights/newest.h"
 
 // ---- cores ----------------------------------------------------------------------------------------------------------
 
 static void share_cores(dp_dprun_share *shares, int count) {
-  int64_t left = sysconf(_SC_NPROCESSORS_ONLN), without = 0;
+  int64_t left = dp_machine_cores(), without = 0;
   for (int i = 0; i < count; i++) {
     left -= shares[i].options.threads;
     without += !shares[i].options.threads;

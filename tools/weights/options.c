@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/base/pair.h"
+
 enum { KEY_INIT = 768, KEY_PREFIX, KEY_MAP, KEY_PARTIAL };
 
 static const struct argp_option table[] = {
@@ -18,11 +20,10 @@ static const struct argp_option table[] = {
 };
 
 static dp_status add_rename(dp_weights_options *o, const char *text) {
-  const char *equals = strchr(text, '=');
-  if (!equals || equals == text || !equals[1])
+  dp_cli_pair pair;
+  if (!dp_pair_split(o->arena, text, &pair.name, &pair.file))
     return dp_fail(EX_USAGE, "--init-map '%s': expected OLD=NEW, for example --init-map backbone.fc.bias=fc.bias",
                    text);
-  const dp_cli_pair pair = {dp_strndup(o->arena, text, (size_t)(equals - text)), equals + 1};
   DP_PUSH(o->arena, o->renames, o->n_renames, pair);
   return DP_OK;
 }

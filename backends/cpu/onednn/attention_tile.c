@@ -11,7 +11,7 @@ bool dp_attention_match(const dp_kernel_spec *spec, int q) {
 
 dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
   DP_TRY(dp_isa_table(spec, &dp_attention_rows_avx2, &dp_attention_rows_avx512, state));
-  return dp_primitive_sgemm_prepare(1);
+  return dp_primitive_sgemm_prepare();
 }
 
 static void add_mask(const dp_attention *a, const float *mask, int64_t keys, float *s) {

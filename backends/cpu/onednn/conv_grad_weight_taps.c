@@ -72,7 +72,7 @@ static const dp_vector_transpose avx2 = dp_vector_transpose_avx2, avx512 = dp_ve
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   DP_TRY(dp_isa_table(spec, &avx2, &avx512, state));
-  return dp_primitive_sgemm_prepare(spec->threads);
+  return dp_primitive_sgemm_prepare();
 }
 
 // Copies the rows of both operands for the windows whose tap lies inside x; returns their number.

@@ -41,9 +41,10 @@ static bool copy_bias(const dp_kernel_spec *spec, const float *c, const dp_sgemm
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  (void)spec;
   dp_isa_hold_default();
   *state = NULL;
-  return dp_primitive_sgemm_prepare(spec->threads);
+  return dp_primitive_sgemm_prepare();
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -24,9 +24,10 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
+  (void)spec;
   dp_isa_hold_default();
   *state = NULL;
-  return dp_primitive_sgemm_prepare(spec->threads);
+  return dp_primitive_sgemm_prepare();
 }
 
 // Parts divide the products, or each of them if there are fewer.

@@ -285,5 +285,5 @@ static const dp_winograd_table avx2 = {&dp_vector_winograd_avx2, dp_vector_trans
 
 dp_status dp_winograd_prepare(const dp_kernel_spec *spec, void **state) {
   DP_TRY(dp_isa_table(spec, &avx2, &avx512, state));
-  return dp_primitive_sgemm_prepare(1);
+  return dp_primitive_sgemm_prepare();
 }

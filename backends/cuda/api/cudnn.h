@@ -40,12 +40,14 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_DATA_BFLOAT16, 9)                                             \
   X(CUDNN_DATA_BOOLEAN, 11)                                             \
   X(CUDNN_CROSS_CORRELATION, 1)                                         \
+  X(CUDNN_PROPAGATE_NAN, 1)                                             \
   X(CUDNN_POINTWISE_ADD, 0)                                             \
   X(CUDNN_POINTWISE_MUL, 1)                                             \
   X(CUDNN_POINTWISE_DIV, 6)                                             \
   X(CUDNN_POINTWISE_SUB, 9)                                             \
   X(CUDNN_POINTWISE_EXP, 13)                                            \
   X(CUDNN_POINTWISE_LOG, 15)                                            \
+  X(CUDNN_POINTWISE_RELU_FWD, 100)                                      \
   X(CUDNN_POINTWISE_CMP_GE, 303)                                        \
   X(CUDNN_POINTWISE_GEN_INDEX, 501)                                     \
   X(CUDNN_POINTWISE_BINARY_SELECT, 601)                                 \
@@ -62,6 +64,7 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_TYPE_VOID_PTR, 6)                                             \
   X(CUDNN_TYPE_CONVOLUTION_MODE, 7)                                     \
   X(CUDNN_TYPE_HEUR_MODE, 8)                                            \
+  X(CUDNN_TYPE_NAN_PROPOGATION, 10)                                     \
   X(CUDNN_TYPE_NUMERICAL_NOTE, 11)                                      \
   X(CUDNN_TYPE_POINTWISE_MODE, 14)                                      \
   X(CUDNN_TYPE_BACKEND_DESCRIPTOR, 15)                                  \
@@ -88,6 +91,7 @@ typedef void *cudnnBackendDescriptor_t;
   X(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, 38)                            \
   X(CUDNN_ATTR_POINTWISE_MODE, 0)                                       \
   X(CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                                  \
+  X(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, 2)                            \
   X(CUDNN_ATTR_POINTWISE_AXIS, 9)                                       \
   X(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100)                              \
   X(CUDNN_ATTR_CONVOLUTION_CONV_MODE, 101)                              \

@@ -34,19 +34,23 @@ void dp_cudnn_describe_call(const dp_cudnn_spec *s, char text[DP_CALIBRATION_TEX
   put(text, "strides", s->stride, s->spatial);
   put(text, "dilations", s->dilation, s->spatial);
   put(text, "workspace", &workspace, 1);
+  if (s->bias) put(text, "bias", NULL, 0);
+  if (s->residual) put(text, "sum", NULL, 0);
+  if (s->relu) put(text, "Relu", NULL, 0);
 }
 
 // ---- measuring ------------------------------------------------------------------------------------------------------
 
 typedef struct {
   const dp_cudnn_plan *plan;
-  const dp_cuda_trial *operands;  // x, w, y, workspace
+  const dp_cuda_trial *operands;  // x, w, y, workspace, bias, residual
 } trial;
 
 static dp_status run(void *context, dp_queue *queue) {
   const trial *t = context;
   void *const *at = t->operands->at;
-  return dp_cudnn_plan_enqueue(t->plan, dp_cuda_queue_stream(queue), at[0], at[1], at[2], at[3]);
+  const dp_cudnn_tensors tensors = {at[0], at[1], at[2], at[4], at[5]};
+  return dp_cudnn_plan_enqueue(t->plan, dp_cuda_queue_stream(queue), &tensors, at[3]);
 }
 
 typedef struct {
@@ -106,8 +110,12 @@ static uint64_t bytes_of(const dp_cudnn_spec *s, const int64_t *extents) {
 
 static dp_status measure(const asked *a, const char *call, dp_cudnn_plan *plan, bool *found) {
   const dp_cudnn_spec *s = a->spec;
-  const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS] = {bytes_of(s, s->x), bytes_of(s, s->w), bytes_of(s, s->y),
-                                                  s->workspace};
+  const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS] = {bytes_of(s, s->x),
+                                                  bytes_of(s, s->w),
+                                                  bytes_of(s, s->y),
+                                                  s->workspace,
+                                                  s->bias ? (uint64_t)s->y[1] * dp_type_bytes(s->dtype) : 0,
+                                                  s->residual ? bytes_of(s, s->y) : 0};
   dp_cuda_trial operands;
   DP_TRY(dp_cuda_trial_make(bytes, &operands));
   dp_status status = take_fastest(a, &operands, call, plan, found);
@@ -129,8 +137,9 @@ dp_status dp_cudnn_plan_choose(const dp_cudnn_calls *calls, cudnnHandle_t handle
     DP_TRY(dp_cudnn_plan_make(calls, handle, NULL, spec, &wanted, plan, found));
   if (choice && !*found) return dp_cuda_calibration_missing(call, choice);
   if (*found)
-    dp_cuda_choice_add("cuDNN engine %lld, workspace %lld bytes%s%s%s", (long long)plan->engine,
+    dp_cuda_choice_add("cuDNN engine %lld, workspace %lld bytes%s%s%s%s%s%s", (long long)plan->engine,
                        (long long)plan->workspace_bytes, spec->tf32 && plan->tensor_cores ? ", TF32" : "",
-                       plan->winograd ? ", Winograd" : "", choice ? ", measured" : "");
+                       plan->winograd ? ", Winograd" : "", spec->bias ? ", bias" : "", spec->residual ? ", sum" : "",
+                       spec->relu ? ", Relu" : "", choice ? ", measured" : "");
   return DP_OK;
 }

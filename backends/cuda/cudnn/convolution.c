@@ -1,10 +1,12 @@
-// See convolution.h. A bias is added by a function of our own; in 16 bits, to sums that have been rounded: cuDNN has no
-// engine that would leave them in float32.
+// See convolution.h. cuDNN adds a bias too where it has an engine for both; else a function of our own does, in 16 bits
+// to sums that have been rounded. What follows in a region is cuDNN's, or left to the region (region_convolution.h).
 #include "backends/cuda/cudnn/convolution.h"
 
 #include <stdlib.h>
 
+#include "backends/cuda/kernels/region_convolution.h"
 #include "backends/cuda/kernels/spread.h"
+#include "ir/kernel/extents.h"
 
 // What is done, in this order.
 typedef struct {
@@ -14,7 +16,14 @@ typedef struct {
   const dp_cuda_function *spread;  // of the bias, or of zeros where there is nothing to sum; NULL: neither
   dp_spread_arguments arguments;   // but for the addresses
   bool bias;
+  bool planned_bias, residual;  // the plan adds them
 } step;
+
+enum { BIAS = 2 };
+
+bool dp_cudnn_convolution_is_followed(const dp_kernel_spec *spec) {
+  return spec->then || dp_has_in(spec, DP_CUDA_CONVOLUTION_RESIDUAL);
+}
 
 static uint64_t bytes_of(const dp_kernel_operand *operand) {
   return operand->present ? dp_cudnn_room(operand->dtype, operand->local.rank, operand->local.extents) : 0;
@@ -48,7 +57,10 @@ static dp_cudnn_spec spec_of(const dp_kernel_spec *spec, dp_cudnn_kind kind, con
                      .x = {e->samples, e->x_channels},
                      .w = {e->y_channels, e->x_group},
                      .y = {e->samples, e->y_channels},
-                     .workspace = dp_cudnn_convolution_scratch_bytes(spec)};
+                     .workspace = dp_cudnn_convolution_scratch_bytes(spec),
+                     .residual = dp_has_in(spec, DP_CUDA_CONVOLUTION_RESIDUAL),
+                     .relu = spec->then != NULL};
+  s.bias = kind == DP_CUDNN_CONV && s.dtype != DP_FLOAT64 && dp_has_in(spec, BIAS);
   for (int d = 0; d < s.spatial; d++) {
     const int from = d + 3 - s.spatial;
     s.x[2 + d] = w->x[from];
@@ -70,7 +82,7 @@ dp_status dp_cudnn_convolution_spec(const dp_kernel_spec *spec, const dp_cudnn_c
 }
 
 static dp_status make_plan(const dp_kernel_spec *spec, const dp_cudnn_convolution *c, const dp_conv *e, step *s) {
-  const dp_cudnn_spec wanted = spec_of(spec, c->kind, e);
+  dp_cudnn_spec wanted = spec_of(spec, c->kind, e);
   // Where pads differ, cuDNN 9's gradient of the weight has given wrong numbers on an H200, without an error.
   for (int d = 0; d < wanted.spatial && c->kind == DP_CUDNN_GRAD_WEIGHT; d++)
     if (wanted.pad_begin[d] != wanted.pad_end[d]) return DP_OK;
@@ -78,6 +90,11 @@ static dp_status make_plan(const dp_kernel_spec *spec, const dp_cudnn_convolutio
   cudnnHandle_t handle;
   DP_TRY(dp_cudnn_load(&calls));
   DP_TRY(dp_cudnn_open(&handle));
+  DP_TRY(dp_cudnn_plan_choose(calls, handle, &wanted, &s->plan, &s->planned));
+  s->planned_bias = s->planned && wanted.bias;
+  s->residual = s->planned && wanted.residual;
+  if (s->planned || !wanted.bias || dp_cudnn_convolution_is_followed(spec)) return DP_OK;
+  wanted.bias = false;
   return dp_cudnn_plan_choose(calls, handle, &wanted, &s->plan, &s->planned);
 }
 
@@ -88,8 +105,9 @@ static dp_status make(const dp_kernel_spec *spec, const dp_cudnn_convolution *c,
   const int64_t count = dp_local_count(&spec->outputs[0].local);
   const bool sums = count && e.samples && e.x_group && e.y_group && e.window.x_plane && e.window.y_plane;
   if (sums) DP_TRY(make_plan(spec, c, &e, s));
+  if (dp_cudnn_convolution_is_followed(spec)) return DP_OK;
   if (sums && !s->planned) return dp_cuda_conv_prepare(spec, c->conv, &s->own);
-  if (count == 0 || (sums && !s->bias)) return DP_OK;
+  if (count == 0 || (sums && !s->bias) || s->planned_bias) return DP_OK;
   const int64_t columns = spec->outputs[0].layout == DP_LAYOUT_NHWC ? 1 : e.window.y_plane;
   s->arguments = (dp_spread_arguments){
       .count = count, .rows = e.y_channels, .columns = columns, .row = 1, .factor = 1, .adds = sums};
@@ -101,7 +119,8 @@ dp_status dp_cudnn_convolution_prepare(const dp_kernel_spec *spec, const dp_cudn
   step *s = calloc(1, sizeof *s);
   if (!s) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of a convolution");
   dp_status status = make(spec, convolution, s);
-  if (status)
+  const bool left = !s->planned && dp_cudnn_convolution_is_followed(spec);
+  if (status || left)
     dp_cudnn_convolution_release(s);
   else
     *state = s;
@@ -125,9 +144,12 @@ dp_status dp_cudnn_convolution_enqueue(const dp_cudnn_convolution *convolution, 
   const step *s = state;
   const dp_cuda_conv *c = convolution->conv;
   if (s->own) return dp_cuda_conv_enqueue(c, s->own, queue, in, out);
-  if (s->planned)
-    DP_TRY(dp_cudnn_plan_enqueue(&s->plan, dp_cuda_queue_stream(queue), address_of(c->x, in, out),
-                                 address_of(c->w, in, out), address_of(c->y, in, out), scratch));
+  const dp_cudnn_tensors at = {.x = address_of(c->x, in, out),
+                               .w = address_of(c->w, in, out),
+                               .y = address_of(c->y, in, out),
+                               .bias = s->planned_bias ? in[BIAS] : NULL,
+                               .residual = s->residual ? in[DP_CUDA_CONVOLUTION_RESIDUAL] : NULL};
+  if (s->planned) DP_TRY(dp_cudnn_plan_enqueue(&s->plan, dp_cuda_queue_stream(queue), &at, scratch));
   if (!s->spread) return DP_OK;
   dp_spread_arguments arguments = s->arguments;
   arguments.y = out[0];

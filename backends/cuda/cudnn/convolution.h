@@ -32,10 +32,13 @@ static inline uint64_t dp_cudnn_workspace(uint64_t bytes) {
   return wanted < most ? wanted : most;
 }
 
+// Whether the spec has what follows a convolution in a region.
+bool dp_cudnn_convolution_is_followed(const dp_kernel_spec *spec);
 uint64_t dp_cudnn_convolution_scratch_bytes(const dp_kernel_spec *spec);
 // What cuDNN is asked. EX_DATAERR: the channels are not whole groups.
 dp_status dp_cudnn_convolution_spec(const dp_kernel_spec *spec, const dp_cudnn_convolution *convolution,
                                     dp_cudnn_spec *made) DP_MUST_USE;
+// *state NULL: cuDNN has no engine for the convolution with what follows it.
 dp_status dp_cudnn_convolution_prepare(const dp_kernel_spec *spec, const dp_cudnn_convolution *convolution,
                                        void **state) DP_MUST_USE;
 void dp_cudnn_convolution_release(void *state);

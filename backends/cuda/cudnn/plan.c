@@ -4,33 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { X_ID = 1, W_ID, Y_ID };  // of tensors in graph and variant pack
-enum { ALIGNMENT = 16, MOST_CONFIGURATIONS = 64, MOST_NOTES = 16 };
+#include "backends/cuda/cudnn/convolution_graph.h"
 
-// An operation's descriptor and its attributes.
-static const struct {
-  int type, convolution, x, w, y, alpha, beta;
-} operations[] = {
-    [DP_CUDNN_CONV] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-                       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-                       CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
-    [DP_CUDNN_GRAD_INPUT] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-                             CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
-    [DP_CUDNN_GRAD_WEIGHT] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
-};
-
-// ---- the graph ------------------------------------------------------------------------------------------------------
+enum { MOST_CONFIGURATIONS = 64, MOST_NOTES = 16 };
 
 // Room is left for an engine's configuration and its plan.
 cudnnStatus_t dp_cudnn_plan_add(dp_cudnn_plan *p, int type, size_t count, const dp_cudnn_attribute *attributes,
@@ -40,87 +16,12 @@ cudnnStatus_t dp_cudnn_plan_add(dp_cudnn_plan *p, int type, size_t count, const 
   if (status == CUDNN_STATUS_SUCCESS) p->descriptors[p->n_descriptors++] = *made;
   return status;
 }
-#define ADD(PLAN, TYPE, ATTRIBUTES, MADE)                                                         \
-  do {                                                                                            \
-    cudnnStatus_t add_s_ = dp_cudnn_plan_add(PLAN, TYPE, DP_COUNT(ATTRIBUTES), ATTRIBUTES, MADE); \
-    if (add_s_ != CUDNN_STATUS_SUCCESS) return add_s_;                                            \
-  } while (0)
-
 cudnnDataType_t dp_cudnn_data_type(dp_dtype dtype) {
   static const int types[DP_MAX_TYPE + 1] = {[DP_FLOAT32] = CUDNN_DATA_FLOAT,
                                              [DP_FLOAT64] = CUDNN_DATA_DOUBLE,
                                              [DP_FLOAT16] = CUDNN_DATA_HALF,
                                              [DP_BFLOAT16] = CUDNN_DATA_BFLOAT16};
   return (cudnnDataType_t)types[dtype];
-}
-
-static cudnnStatus_t add_tensor(dp_cudnn_plan *p, const dp_cudnn_spec *s, int64_t id, const int64_t *extents,
-                                cudnnBackendDescriptor_t *made) {
-  const int rank = 2 + s->spatial;
-  const cudnnDataType_t type = dp_cudnn_data_type(s->dtype);
-  const int64_t alignment = ALIGNMENT;
-  int64_t strides[5], stride = s->channels_last ? extents[1] : 1;
-  for (int d = rank - 1; d >= 0; d--) {
-    strides[d] = s->channels_last && d == 1 ? 1 : stride;
-    stride *= s->channels_last && d == 1 ? 1 : extents[d];
-  }
-  const dp_cudnn_attribute attributes[] = {
-      DP_CUDNN_ONE(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, &type),
-      DP_CUDNN_ONE(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, &id),
-      DP_CUDNN_ONE(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, &alignment),
-      {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, extents},
-      {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, strides},
-  };
-  ADD(p, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes, made);
-  return CUDNN_STATUS_SUCCESS;
-}
-
-static cudnnStatus_t add_convolution(dp_cudnn_plan *p, const dp_cudnn_spec *s, cudnnBackendDescriptor_t *made) {
-  const cudnnDataType_t type = s->dtype == DP_FLOAT64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-  const int64_t spatial = s->spatial;
-  const dp_cudnn_attribute attributes[] = {
-      DP_CUDNN_ONE(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, &type),
-      DP_CUDNN_ONE(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, &mode),
-      DP_CUDNN_ONE(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, &spatial),
-      {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, spatial, s->dilation},
-      {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, spatial, s->stride},
-      {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, spatial, s->pad_begin},
-      {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, spatial, s->pad_end},
-  };
-  ADD(p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, attributes, made);
-  return CUDNN_STATUS_SUCCESS;
-}
-
-static cudnnStatus_t add_graph(dp_cudnn_plan *p, cudnnHandle_t handle, const dp_cudnn_spec *s,
-                               cudnnBackendDescriptor_t *graph) {
-  cudnnBackendDescriptor_t x, w, y, convolution, operation;
-  cudnnStatus_t status = add_tensor(p, s, X_ID, s->x, &x);
-  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, W_ID, s->w, &w);
-  if (status == CUDNN_STATUS_SUCCESS) status = add_tensor(p, s, Y_ID, s->y, &y);
-  if (status == CUDNN_STATUS_SUCCESS) status = add_convolution(p, s, &convolution);
-  if (status != CUDNN_STATUS_SUCCESS) return status;
-  const float one = 1, zero = 0;
-  const double wide_one = 1, wide_zero = 0;
-  const bool wide = s->dtype == DP_FLOAT64;
-  const int scale = wide ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT;
-#define NAME(FIELD) (cudnnBackendAttributeName_t) operations[s->kind].FIELD
-  const dp_cudnn_attribute attributes[] = {
-      DP_CUDNN_ONE(NAME(convolution), CUDNN_TYPE_BACKEND_DESCRIPTOR, &convolution),
-      DP_CUDNN_ONE(NAME(x), CUDNN_TYPE_BACKEND_DESCRIPTOR, &x),
-      DP_CUDNN_ONE(NAME(w), CUDNN_TYPE_BACKEND_DESCRIPTOR, &w),
-      DP_CUDNN_ONE(NAME(y), CUDNN_TYPE_BACKEND_DESCRIPTOR, &y),
-      {NAME(alpha), (cudnnBackendAttributeType_t)scale, 1, wide ? (const void *)&wide_one : (const void *)&one},
-      {NAME(beta), (cudnnBackendAttributeType_t)scale, 1, wide ? (const void *)&wide_zero : (const void *)&zero},
-  };
-#undef NAME
-  ADD(p, operations[s->kind].type, attributes, &operation);
-  const dp_cudnn_attribute of_graph[] = {
-      DP_CUDNN_ONE(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, &operation),
-      DP_CUDNN_ONE(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle ? &handle : NULL),
-  };
-  ADD(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, of_graph, graph);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // ---- engines --------------------------------------------------------------------------------------------------------
@@ -259,7 +160,7 @@ dp_status dp_cudnn_plan_make(const dp_cudnn_calls *calls, cudnnHandle_t handle, 
                              bool *found) {
   dp_cudnn_plan p = {.calls = calls};
   cudnnBackendDescriptor_t graph = NULL;
-  const cudnnStatus_t status = add_graph(&p, handle, spec, &graph);
+  const cudnnStatus_t status = dp_cudnn_convolution_graph(&p, handle, spec, &graph);
   DP_TRY(dp_cudnn_plan_search(&p, handle, device, spec, wanted, status, graph, "planning a convolution", found));
   if (*found) *plan = p;
   return DP_OK;
@@ -289,9 +190,16 @@ dp_status dp_cudnn_plan_put(const dp_cudnn_plan *plan, cudaStream_t stream, int6
   return status;
 }
 
-dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
-                                const void *y, void *workspace) {
-  const int64_t ids[] = {X_ID, W_ID, Y_ID};
-  const void *const data[] = {x, w, y};
-  return dp_cudnn_plan_put(plan, stream, 3, ids, data, workspace);
+dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const dp_cudnn_tensors *at,
+                                void *workspace) {
+  const int64_t ids[] = {DP_CUDNN_X, DP_CUDNN_W, DP_CUDNN_Y, DP_CUDNN_BIAS, DP_CUDNN_RESIDUAL};
+  const void *const all[] = {at->x, at->w, at->y, at->bias, at->residual};
+  int64_t named[DP_COUNT(ids)], count = 0;
+  const void *data[DP_COUNT(ids)];
+  for (size_t i = 0; i < DP_COUNT(ids); i++) {
+    if (!all[i]) continue;
+    named[count] = ids[i];
+    data[count++] = all[i];
+  }
+  return dp_cudnn_plan_put(plan, stream, count, named, data, workspace);
 }

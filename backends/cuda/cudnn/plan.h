@@ -26,7 +26,15 @@ typedef struct {
   int64_t x[5], w[5], y[5];  // 2 + spatial extents
   int64_t pad_begin[3], pad_end[3], stride[3], dilation[3];
   uint64_t workspace;  // bytes: engines that need more are passed over
+  // What follows a convolution, in this order: a tensor like y is added, one number for each of its channels is, and
+  // Relu is taken of what comes out. Not for float64.
+  bool residual, bias, relu;
 } dp_cudnn_spec;
+
+// Addresses on the device; NULL: the graph has no such tensor. Which of x, w, y is written depends on the kind.
+typedef struct {
+  const void *x, *w, *y, *bias, *residual;
+} dp_cudnn_tensors;
 
 // What a plan is made of stays with it.
 enum { DP_CUDNN_MOST_DESCRIPTORS = 128 };
@@ -76,10 +84,9 @@ void dp_cudnn_plan_choice(const dp_cudnn_plan *plan, char *text, size_t room);
 // choose.c: what cuDNN is asked, less the addresses: "cuDNN gradient of weight float32 x 64,3,8,8 ...".
 void dp_cudnn_describe_call(const dp_cudnn_spec *spec, char text[DP_CALIBRATION_TEXT]);
 void dp_cudnn_plan_release(dp_cudnn_plan *plan);
-// Puts it on a stream. The addresses are the device's; which of them is written depends on the kind. Any thread may
-// call this at any time. workspace: of plan->workspace_bytes.
-dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const void *x, const void *w,
-                                const void *y, void *workspace) DP_MUST_USE;
+// Puts it on a stream. Any thread may call this at any time. workspace: of plan->workspace_bytes.
+dp_status dp_cudnn_plan_enqueue(const dp_cudnn_plan *plan, cudaStream_t stream, const dp_cudnn_tensors *at,
+                                void *workspace) DP_MUST_USE;
 // The same for any graph: `count` addresses by the numbers that its tensors have. Those of numbers that it has by value
 // are the host's; they are read at once.
 dp_status dp_cudnn_plan_put(const dp_cudnn_plan *plan, cudaStream_t stream, int64_t count, const int64_t *ids,

@@ -59,21 +59,29 @@ static dp_status time_way(const dp_kernel_spec *spec, const dp_conv_ways *ways, 
   return status;
 }
 
+// A way that fails is passed over, unless no other can be gone.
 static dp_status time_all(const dp_kernel_spec *spec, const dp_conv_ways *ways, const dp_cuda_trial *operands,
                           const char *call, const dp_conv_way **way) {
   dp_calibrated_choice best = {.call = call};
   char version[DP_CALIBRATION_TEXT];
+  dp_status failure = DP_OK;
   for (int i = 0; i < N_WAYS; i++) {
     double ns;
     bool found;
-    DP_TRY(time_way(spec, ways, way_of(ways, i), operands, &ns, &found));
-    if (!found) continue;
+    dp_status status = time_way(spec, ways, way_of(ways, i), operands, &ns, &found);
+    if (status && failure)
+      dp_status_free(status);
+    else if (status)
+      failure = status;
+    if (status || !found) continue;
     if (!best.choice) best.first_ns = ns;
     if (best.choice && ns >= best.ns) continue;
     best.ns = ns;
     best.choice = way_of(ways, i)->name;
     *way = way_of(ways, i);
   }
+  if (!best.choice) return failure;
+  dp_status_free(failure);
   DP_TRY(dp_cudnn_version(version, sizeof version));
   dp_cuda_calibration_add(version, &best);
   return DP_OK;
@@ -129,9 +137,10 @@ uint64_t dp_conv_ways_scratch_bytes(const dp_kernel_spec *spec, const dp_conv_wa
 static dp_status make(const dp_kernel_spec *spec, const dp_conv_ways *ways, going *g) {
   g->convolution = ways->convolution;
   g->way = &by_cudnn;
-  if (ways->columns->fits(spec, ways->convolution)) DP_TRY(choose(spec, ways, &g->way));
+  const bool followed = dp_cudnn_convolution_is_followed(spec);
+  if (!followed && ways->columns->fits(spec, ways->convolution)) DP_TRY(choose(spec, ways, &g->way));
   DP_TRY(g->way->prepare(spec, ways->convolution, &g->state));
-  if (g->state) return DP_OK;
+  if (g->state || followed) return DP_OK;
   g->way = &by_cudnn;
   return g->way->prepare(spec, ways->convolution, &g->state);
 }
@@ -140,7 +149,7 @@ dp_status dp_conv_ways_prepare(const dp_kernel_spec *spec, const dp_conv_ways *w
   going *g = calloc(1, sizeof *g);
   if (!g) return dp_fail(DP_EX_MEMORY, "there is no memory for the state of a convolution");
   dp_status status = make(spec, ways, g);
-  if (status)
+  if (status || !g->state)
     free(g);
   else
     *state = g;

@@ -2,8 +2,8 @@
 // sample is a row of all channels. Columns are those of vectors: each thread keeps to one, so that what belongs to its
 // channels stays in registers, and goes through every some row of the block's share.
 //
-// What is done with single elements is done in type REAL (batch_vector.h). Sums of all elements and squares are
-// float64.
+// What is done with single elements is done in type REAL (batch_vector.h). Squares and sums over a share are float64;
+// the sums of a gradient begin with those of a few elements in REAL.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_ROWS_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_ROWS_H
 

@@ -14,6 +14,11 @@ typedef struct {
   dp_moments *parts;             // (rows, shares); NULL: a block has a row
   const void *x, *scale, *bias;  // bias may be NULL
   void *y, *mean, *invstd;       // of each row its mean and 1 / sqrt(variance + epsilon); may be NULL
+  const void *other, *row;       // what is added to x, and to each row of x before that
+  void *sum;                     // what comes out, and is normalized
 } dp_normalization_arguments;
+
+// Whether floats had room for the squares that it comes from, with epsilon: below 1e-36 these lose digits.
+DP_DEVICE bool dp_is_variance_of_floats(double variance) { return variance >= 1e-36 && variance - variance == 0; }
 
 #endif

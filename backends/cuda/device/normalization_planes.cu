@@ -50,9 +50,9 @@ DP_BLOCK_KERNEL(dp_normalization_arguments) {
       square += z * z;
     }
   }
-  const double squares = dp_block_sum((double)square, shared),
-               invstd = 1 / sqrt(squares / (double)a.length + a.epsilon);
-  if (squares - squares != 0 || (squares == 0 && a.epsilon == 0)) {  // infinite, NaN, or perhaps too small
+  const double variance = dp_block_sum((double)square, shared) / (double)a.length + a.epsilon,
+               invstd = 1 / sqrt(variance);
+  if (!dp_is_variance_of_floats(variance)) {
     dp_moments found = LOCAL(moments)(x, a.length, a.about_mean, shared);
     found.square = 1 / sqrt(found.square / (double)a.length + a.epsilon);
     LOCAL(wide)(&a, x, first, found, y);

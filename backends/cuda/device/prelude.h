@@ -127,6 +127,19 @@ DP_DEVICE dp_i64 dp_stride(void) { return dp_blocks() * dp_threads(); }
   }
 #endif
 
+// The value of the warp's first thread.
+#ifdef __CUDACC__
+#define DP_WARP_FIRST(TYPE, NAME_OF) \
+  DP_DEVICE TYPE NAME_OF(TYPE value) { return __shfl_sync(0xffffffffu, value, 0); }
+#else
+#define DP_WARP_FIRST(TYPE, NAME_OF)   \
+  DP_DEVICE TYPE NAME_OF(TYPE value) { \
+    double all[DP_WARP];               \
+    dp_warp_share(value, all);         \
+    return (TYPE)all[0];               \
+  }
+#endif
+
 #define DP_PLUS(x, y) ((x) + (y))
 
 DP_WARP_TREE(double, dp_warp_sum, DP_PLUS)

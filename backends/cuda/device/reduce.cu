@@ -1,7 +1,8 @@
 // Reduces elements of type T to results of type R, in the type A. NONE is the value of no elements, STEP(acc, v) adds
 // an element, JOIN(acc, other) joins two results, FINISH(acc) is the whole result, and PUT rounds it to R. LAST: 1
 // where results are final. SHORT 1: STEP adds floats of 16 bits; the few that are loaded at once are added as floats,
-// which loses little, before their sum is converted to A: conversions to double take longer than memory.
+// which loses little, before their sum is converted to A: conversions to double take longer than memory. They are added
+// as 1/128 of themselves, so that floats have room for the sum.
 //
 // KEPT_RANK, REDUCED_RANK: of the dims of results, and of elements.
 //
@@ -25,10 +26,13 @@ DP_DEVICE void LOCAL(add)(A *results, const LOCAL(vector) * v, int count) {
   DP_UNROLL
   for (int u = 0; u < LOCAL(unrolled); u++) {
     DP_UNROLL
-    for (int l = 0; l < VECTOR; l++) few[COLUMNS ? l : 0] += u < count ? GET(v[u].e[l]) : 0.0f;
+    for (int l = 0; l < VECTOR; l++) {
+      float *sum = &few[COLUMNS ? l : 0];
+      *sum = fmaf(u < count ? GET(v[u].e[l]) : 0.0f, 0x1p-7f, *sum);
+    }
   }
   DP_UNROLL
-  for (int l = 0; l < LOCAL(each); l++) results[l] += (A)few[l];
+  for (int l = 0; l < LOCAL(each); l++) results[l] += 0x1p7 * (A)few[l];
 #else
   DP_UNROLL
   for (int u = 0; u < LOCAL(unrolled); u++) {

@@ -5,7 +5,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "ir/base/machine.h"
 
 enum { MOST_THREADS = 8 };
 
@@ -59,8 +60,7 @@ static bool start_thread(worker *w) {
 
 // One more thread, if there may be one. Without any, whoever waits for a job does it.
 static void add_thread(void) {
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  const int most = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (int)cores;
+  const int most = (int)dp_min_i64(dp_machine_cores(), MOST_THREADS);
   for (int i = 0; i < most; i++) {
     worker *w = &workers[i];
     if (w->state == WORKS || w->state == JOINED) continue;

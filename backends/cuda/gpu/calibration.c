@@ -135,11 +135,10 @@ static dp_status time_all(const stopwatch *w, dp_status (*run)(void *, dp_queue 
                           double *ns) {
   double time;
   DP_TRY(time_runs(w, run, context, 1, ns));  // what is slow only at first does not count
-  DP_TRY(time_runs(w, run, context, 1, ns));
-  if (best_ns > 0 && *ns > HOPELESS * best_ns) return DP_OK;
-  for (int i = 0; i < TIMES; i++) {
+  DP_TRY(time_runs(w, run, context, RUNS_AT_ONCE, ns));
+  for (int i = 1; i < TIMES && !(best_ns > 0 && *ns > HOPELESS * best_ns); i++) {
     DP_TRY(time_runs(w, run, context, RUNS_AT_ONCE, &time));
-    if (!i || time < *ns) *ns = time;
+    if (time < *ns) *ns = time;
   }
   return DP_OK;
 }

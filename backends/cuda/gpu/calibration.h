@@ -33,16 +33,16 @@ bool dp_cuda_calibration_has(const char *call);
 void dp_cuda_calibration_add(const char *library, const dp_calibrated_choice *choice);
 
 // Operands of a call that is measured, on the GPU that the thread uses.
-enum { DP_CUDA_TRIAL_OPERANDS = 5 };
+enum { DP_CUDA_TRIAL_OPERANDS = 6 };
 typedef struct {
   void *at[DP_CUDA_TRIAL_OPERANDS];
 } dp_cuda_trial;
 // bytes: of each; 0: none. The numbers in them are small, whatever their type. DP_EX_MEMORY.
 dp_status dp_cuda_trial_make(const uint64_t bytes[DP_CUDA_TRIAL_OPERANDS], dp_cuda_trial *trial) DP_MUST_USE;
 void dp_cuda_trial_free(dp_cuda_trial *trial);
-// The time of one run, in ns: the shortest of several. `run` puts it on the queue. best_ns: the shortest time so far of
-// what it is compared with, or 0; what takes more than twice as long is run no more than once for it, after a run that
-// does not count.
+// The time of one run, in ns: the mean of a few at once, the shortest such of several. `run` puts one on the queue.
+// best_ns: the shortest time so far of what it is compared with, or 0; what takes more than twice as long is run a few
+// times at once for it and no more, after a run that does not count.
 dp_status dp_cuda_trial_time(dp_status (*run)(void *context, dp_queue *queue), void *context, double best_ns,
                              double *ns) DP_MUST_USE;
 

@@ -1,7 +1,8 @@
 // LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization: they differ in what a row is. A warp
 // for each short row whose elements have a scale each, and a block for each row of channels, keep it in registers; a
-// block has each other; few long rows are shared by blocks, whose first launch finds means and squares. What warps make
-// of float32 may be stored in 16 bits: then the type of the result is not the operand's (region_cast.h).
+// block has each other; few long rows are shared by blocks, whose first launch finds means and squares. What warps have
+// may be a sum, of what comes in 16 bits, and be stored in these: more operands and results say so, and types that
+// differ (region_normalization.h).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "backends/cuda/device/vectors.h"
 #include "backends/cuda/gpu/function.h"
 #include "backends/cuda/kernels/block.h"
+#include "backends/cuda/kernels/region_normalization.h"
 #include "backends/cuda/kernels/shares.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
@@ -27,6 +29,20 @@ static int kind_of(const dp_kernel_spec *spec) {
   for (int k = 0; k < (int)DP_COUNT(kinds) && !*spec->op->domain; k++)
     if (!strcmp(spec->op->name, kinds[k].name)) return k;
   return -1;
+}
+
+static bool adds(const dp_kernel_spec *spec) { return dp_has_in(spec, DP_CUDA_NORMALIZATION_OTHER); }
+
+// The type of rows: what is added to a sum may be narrower.
+static dp_dtype type_of(const dp_kernel_spec *spec) {
+  return spec->inputs[adds(spec) ? DP_CUDA_NORMALIZATION_OTHER : 0].dtype;
+}
+
+static bool takes_narrow(const dp_kernel_spec *spec) { return spec->inputs[0].dtype != type_of(spec); }
+
+// The type of 16 bits that rows are read or stored in besides their own; else their own. A function knows one.
+static dp_dtype narrow_type(const dp_kernel_spec *spec) {
+  return takes_narrow(spec) ? spec->inputs[0].dtype : spec->outputs[0].dtype;
 }
 
 // Sets the extents of rows; returns the number of rows. A device has whole groups of channels.
@@ -54,8 +70,8 @@ typedef struct {
   const dp_cuda_function *parts, *apply;  // parts: NULL where no row is shared
 } normalization_state;
 
-// The longest row that a warp keeps in its registers.
-enum { MOST_OF_WARP = 2048 };
+// The bytes of the longest row, as it is computed with, that a warp keeps in its registers.
+enum { MOST_OF_WARP = 8192 };
 
 // The longest row of channels that a block keeps in its registers.
 enum { MOST_OF_BLOCK = 16384 };
@@ -76,25 +92,34 @@ static normalization_state divide(const dp_kernel_spec *spec) {
   a->rows = set_rows(spec, kinds[kind].of_channels, a);
   a->shares = dp_cuda_row_shares(a->rows, a->length);
   if (kinds[kind].of_channels) {
-    hold_channels(spec->inputs[0].dtype, &s);
+    hold_channels(type_of(spec), &s);
     return s;
   }
-  if (a->length > MOST_OF_WARP || !a->length) return s;
-  s.width = (int)(DP_VECTOR_BYTES / dp_type_bytes(spec->inputs[0].dtype));
+  const dp_dtype type = type_of(spec);
+  const int64_t bytes = type == DP_FLOAT64 ? sizeof(double) : sizeof(float);
+  if (a->length > MOST_OF_WARP / bytes || !a->length) return s;
+  s.width = (int)(DP_VECTOR_BYTES / dp_type_bytes(type));
   while (a->length % s.width) s.width /= 2;
   return s;
 }
 
-// Whether rows of float32 are held by warps, which can store results of 16 bits.
-static bool narrows(const dp_kernel_spec *spec) {
-  const bool half = spec->outputs[0].dtype == DP_FLOAT16 || spec->outputs[0].dtype == DP_BFLOAT16;
-  if (!half || spec->inputs[0].dtype != DP_FLOAT32) return false;
+static bool is_half(dp_dtype dtype) { return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16; }
+
+// Whether rows have what stands around a normalization in a region.
+static bool has_around(const dp_kernel_spec *spec) {
+  return adds(spec) || spec->outputs[0].dtype != spec->inputs[0].dtype;
+}
+
+// Whether rows are held by warps, which alone take what stands around them, and types are those that they know.
+static bool takes_around(const dp_kernel_spec *spec) {
+  const dp_dtype rows = type_of(spec), made = spec->outputs[0].dtype, narrow = narrow_type(spec);
+  const bool known = narrow == rows || (rows == DP_FLOAT32 && is_half(narrow));
   const normalization_state s = divide(spec);
-  return s.width && !s.threads;
+  return known && (made == rows || made == narrow) && s.width && !s.threads;
 }
 
 static bool match(const dp_kernel_spec *spec) {
-  return !spec->region && kind_of(spec) >= 0 && (spec->outputs[0].dtype == spec->inputs[0].dtype || narrows(spec));
+  return !spec->region && kind_of(spec) >= 0 && (!has_around(spec) || takes_around(spec));
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
@@ -104,18 +129,22 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 static dp_status add_rows(const dp_kernel_spec *spec, const normalization_state *s, const dp_cuda_function **function) {
   const int64_t each = (s->threads ? s->threads : DP_WARP) * s->width,
                 vectors = (s->arguments.length + each - 1) / each;
-  char defines[512];
-  snprintf(defines, sizeof defines, "%s%s#define WIDTH %d\n#define VECTORS %d\n#define THREADS %d\n",
-           dp_cuda_type_of(spec->inputs[0].dtype)->defines, dp_cuda_type_of(spec->outputs[0].dtype)->second, s->width,
-           (int)vectors, s->threads);
+  char defines[1024];
+  const int length = snprintf(defines, sizeof defines, "%s#define WIDTH %d\n#define VECTORS %d\n#define THREADS %d\n",
+                              dp_cuda_type_of(type_of(spec))->defines, s->width, (int)vectors, s->threads);
   if (s->threads)
     return dp_cuda_function_add("normalization_planes", defines, dp_cuda_source_normalization_planes, function);
+  snprintf(defines + length, sizeof defines - (size_t)length,
+           "%s#define TAKES_U %d\n#define ADDS %d\n#define ADDS_ROW %d\n#define STORES_SUM %d\n#define STORES_U %d\n",
+           dp_cuda_type_of(narrow_type(spec))->second, takes_narrow(spec), adds(spec),
+           dp_has_in(spec, DP_CUDA_NORMALIZATION_ROW), dp_has_out(spec, DP_CUDA_NORMALIZATION_SUM),
+           spec->outputs[0].dtype != type_of(spec));
   return dp_cuda_function_add("normalization_rows", defines, dp_cuda_source_normalization_rows, function);
 }
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   normalization_state s = divide(spec);
-  const char *defines = dp_cuda_type_of(spec->inputs[0].dtype)->defines;
+  const char *defines = dp_cuda_type_of(type_of(spec))->defines;
   if (s.width)
     DP_TRY(add_rows(spec, &s, &s.apply));
   else
@@ -131,8 +160,9 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
 
 static dp_status enqueue_rows(const normalization_state *s, const dp_kernel_spec *spec, dp_queue *queue,
                               dp_normalization_arguments *a) {
-  const uintptr_t bytes = (uintptr_t)s->width * dp_type_bytes(spec->inputs[0].dtype);
-  const uintptr_t moved = (uintptr_t)a->x | (uintptr_t)a->y;
+  const uintptr_t bytes = (uintptr_t)s->width * dp_type_bytes(type_of(spec));
+  const uintptr_t moved =
+      (uintptr_t)a->x | (uintptr_t)a->y | (uintptr_t)a->other | (uintptr_t)a->row | (uintptr_t)a->sum;
   const uintptr_t all = s->threads ? moved : moved | (uintptr_t)a->scale | (uintptr_t)a->bias;
   a->aligned = all % bytes == 0;
   if (s->threads) return dp_cuda_launch(queue, s->apply, a->rows, s->threads, a, sizeof *a);
@@ -148,7 +178,10 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   a.x = in[0];
   a.scale = in[1];
   a.bias = dp_has_in(spec, 2) ? in[2] : NULL;
+  a.other = adds(spec) ? in[DP_CUDA_NORMALIZATION_OTHER] : NULL;
+  a.row = dp_has_in(spec, DP_CUDA_NORMALIZATION_ROW) ? in[DP_CUDA_NORMALIZATION_ROW] : NULL;
   a.y = out[0];
+  a.sum = dp_has_out(spec, DP_CUDA_NORMALIZATION_SUM) ? out[DP_CUDA_NORMALIZATION_SUM] : NULL;
   a.mean = dp_has_out(spec, 1) ? out[1] : NULL;
   a.invstd = dp_has_out(spec, 2) ? out[2] : NULL;
   if (s->width) return enqueue_rows(s, spec, queue, &a);

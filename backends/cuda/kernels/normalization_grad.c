@@ -87,8 +87,8 @@ static division divide(const dp_kernel_spec *spec, bool held) {
 }
 
 static bool match_held(const dp_kernel_spec *spec) {
-  const bool alike = !takes_narrow(spec) || spec->inputs[2].dtype == narrow_type(spec);
-  return match(spec) && alike && divide(spec, true).sharers > 0;
+  if (!match(spec) || (takes_narrow(spec) && spec->inputs[2].dtype != narrow_type(spec))) return false;
+  return divide(spec, true).sharers > 0;
 }
 
 static bool match_long(const dp_kernel_spec *spec) { return match(spec) && !has_around(spec); }

@@ -119,40 +119,62 @@ static void put_in_nhwc(dp_local *x, bool *reduced) {
   const dp_local plain = *x;
   bool of_plain[DP_COUNT(order)];
   memcpy(of_plain, reduced, sizeof of_plain);
+  x->symbolic = 0;
   for (int i = 0; i < (int)DP_COUNT(order); i++) {
     x->extents[i] = plain.extents[order[i]];
     x->whole[i] = plain.whole[order[i]];
+    x->symbolic |= (plain.symbolic >> order[i] & 1) << i;
     reduced[i] = of_plain[order[i]];
   }
 }
 
-static dp_status divide(const dp_kernel_spec *spec, division *made) {
-  dp_local local = spec->inputs[0].local, *x = &local;
-  division d = {.divisor = 1};
-  bool reduced[DP_MAX_RANK];
+static dp_status find_dims(const dp_kernel_spec *spec, dp_local *x, bool *reduced) {
+  *x = spec->inputs[0].local;
   DP_TRY(dp_reduce_axes(spec->node, x->rank, reduced));
   if (spec->inputs[0].layout == DP_LAYOUT_NHWC) put_in_nhwc(x, reduced);
-  dp_cuda_reduce_dims(x, reduced, &d.kept, &d.reduced);
-  for (int i = 0; i < x->rank; i++)
-    if (reduced[i]) d.divisor *= (double)x->whole[i];
+  return DP_OK;
+}
+
+static dp_status divide(const dp_kernel_spec *spec, division *made) {
+  dp_local x;
+  division d = {.divisor = 1};
+  bool reduced[DP_MAX_RANK];
+  DP_TRY(find_dims(spec, &x, reduced));
+  dp_cuda_reduce_dims(&x, reduced, &d.kept, &d.reduced);
+  for (int i = 0; i < x.rank; i++)
+    if (reduced[i]) d.divisor *= (double)x.whole[i];
   if (d.divisor == 0) d.divisor = 1;
   share(&d, dp_type_bytes(spec->inputs[0].dtype));
   *made = d;
   return DP_OK;
 }
 
-// Whether the number of results follows from the number of samples.
-static bool keeps_samples(const dp_kernel_spec *spec) { return spec->outputs[0].local.symbolic != 0; }
+// ---- scratch --------------------------------------------------------------------------------------------------------
 
-// The parts of what is split. With fewer samples there are fewer elements to share, or fewer results and more shares of
-// each, but never more than ENOUGH_BLOCKS blocks.
+// Whether every smaller shard, and every smaller number of samples, divides alike but in fewer shares: where only the
+// outermost dim may have fewer elements, and is reduced. With fewer results there may be more shares of each; and a dim
+// of one element goes, so that other elements are neighbours.
+static bool is_divided_alike(const dp_local *x, const bool *reduced) {
+  for (int i = 0; i < x->rank; i++) {
+    const bool varies = x->extents[i] > 1 && ((x->symbolic >> i & 1) || x->extents[i] != x->whole[i]);
+    if (varies && (i > 0 || !reduced[i])) return false;
+  }
+  return true;
+}
+
+// The parts of what is split: never those of more than ENOUGH_BLOCKS blocks.
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
+  enum { MOST_RESULTS = DP_REDUCE_COLUMNS * MAX_VECTOR };  // of a block; at least those of its warps
+  dp_local x;
   division d;
-  dp_status status = divide(spec, &d);
+  bool reduced[DP_MAX_RANK];
+  dp_status status = find_dims(spec, &x, reduced);
+  if (!status) status = divide(spec, &d);
+  const bool failed = status;
   dp_status_free(status);
-  if (status || d.reduced.count < 2 * (d.columns ? LEAST_ROWS : LEAST_SHARE)) return 0;
-  const int64_t results = DP_REDUCE_THREADS / d.sharers * (d.columns ? MAX_VECTOR : 1);
-  const int64_t parts = keeps_samples(spec) ? ENOUGH_BLOCKS * results : d.splits > 1 ? d.splits * d.kept.count : 0;
+  if (failed || d.reduced.count < 2 * LEAST_ROWS) return 0;
+  int64_t parts = ENOUGH_BLOCKS * MOST_RESULTS;
+  if (is_divided_alike(&x, reduced)) parts = d.splits > 1 ? d.splits * d.kept.count : 0;
   return (uint64_t)parts * sizeof(double);
 }
 

@@ -8,7 +8,8 @@
 #include "backends/cuda/kernels/member.h"
 #include "backends/cuda/kernels/region_layout.h"
 
-// kernel: of a launch that is not elementwise; else NULL.
+// kernel: of a launch that is not elementwise; else NULL. A convolution whose kernel does not compute what follows it is
+// followed by `elementwise`.
 typedef struct {
   const dp_kernel *kernel;
   dp_member_spec *spec;  // what it computes
@@ -28,19 +29,28 @@ static bool match(const dp_kernel_spec *spec) {
   return true;
 }
 
-// What the launch's kernel is told: of its member, or of a product with its sum, a normalization with its Cast, or a
-// gradient with what stands around it.
+// What the launch's kernel is told: of its member, or of a product with its sum, of a convolution with what follows it,
+// or of a normalization or its gradient with what stands around it.
 static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, dp_member_spec *made) {
   if (l->sum.add >= 0)
     dp_cuda_region_sum_spec(spec, l->first, &l->sum, made);
-  else if (l->cast >= 0)
-    dp_cuda_region_cast_spec(spec, l->first, l->cast, made);
+  else if (l->is_convolution)
+    dp_cuda_region_convolution_spec(spec->region, l->first, &l->convolution, made);
+  else if (l->is_normalization)
+    dp_cuda_region_normalization_spec(spec->region, l->first, &l->normalization, made);
   else if (l->is_gradient)
     dp_cuda_region_gradient_spec(spec->region, l->first, &l->gradient, made);
   else
     dp_member_spec_make(spec->region, l->first, spec->region->values, made);
   made->spec.tf32 = spec->tf32;
   made->spec.winograd = spec->winograd;
+}
+
+// The same of the launch's first member alone.
+static void spec_of_first(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, dp_member_spec *made) {
+  dp_cuda_region_launch alone = *l;
+  alone.is_convolution = false;
+  spec_of(spec, &alone, made);
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
@@ -85,6 +95,13 @@ static void release(void *state) {
   free(s);
 }
 
+// The members behind a convolution, over its result.
+static dp_status make_following(const dp_kernel_spec *spec, const dp_cuda_region_launch *of, bool *kept,
+                                dp_cuda_elementwise **made) {
+  dp_cuda_region_kept(spec, of, kept);
+  return dp_cuda_elementwise_make(spec->region, of->first + 1, of->end, kept, made);
+}
+
 static dp_status prepare_launch(const dp_kernel_spec *spec, const dp_cuda_region_launch *of, launch *l, bool *kept) {
   const dp_kernel_region *r = spec->region;
   if (of->elementwise) {
@@ -95,7 +112,13 @@ static dp_status prepare_launch(const dp_kernel_spec *spec, const dp_cuda_region
   if (!l->spec) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
   spec_of(spec, of, l->spec);
   l->kernel = dp_cuda_member_kernel(l->spec);
-  return l->kernel->prepare ? l->kernel->prepare(&l->spec->spec, &l->state) : DP_OK;
+  if (!l->kernel->prepare) return DP_OK;
+  DP_TRY(l->kernel->prepare(&l->spec->spec, &l->state));
+  if (!of->is_convolution || l->state) return DP_OK;
+  spec_of_first(spec, of, l->spec);
+  l->kernel = dp_cuda_member_kernel(l->spec);
+  DP_TRY(make_following(spec, of, kept, &l->elementwise));
+  return l->kernel->prepare(&l->spec->spec, &l->state);
 }
 
 static dp_status prepare_all(const dp_kernel_spec *spec, region_state *s, bool *kept) {
@@ -131,7 +154,13 @@ static dp_status add_launch(const dp_kernel_spec *spec, const dp_cuda_region_lau
     dp_cuda_elementwise_free(elementwise);
     return DP_OK;
   }
-  spec_of(spec, l, &member);
+  if (l->is_convolution) {
+    DP_TRY(make_following(spec, l, kept, &elementwise));
+    dp_cuda_elementwise_free(elementwise);
+    spec_of_first(spec, l, &member);
+  } else {
+    spec_of(spec, l, &member);
+  }
   return add(dp_cuda_member_kernel(&member), &member.spec);
 }
 
@@ -149,19 +178,6 @@ dp_status dp_cuda_region_add(const dp_kernel_spec *spec,
 
 // ---- enqueue --------------------------------------------------------------------------------------------------------
 
-// Operands and results of a launch that is not elementwise, as values; -1: left out. in, out: (DP_MAX_OPERANDS)
-static void values_of(const dp_kernel_region *r, const dp_cuda_region_launch *l, int32_t *in, int32_t *out) {
-  const dp_kernel_member *member = &r->members[l->first];
-  for (int k = 0; k < DP_MAX_OPERANDS; k++) {
-    in[k] = k < member->n_inputs ? member->inputs[k] : -1;
-    out[k] = k < member->n_outputs ? member->outputs[k] : -1;
-  }
-  if (l->sum.add >= 0) in[2] = l->sum.operand;
-  if (l->sum.add >= 0) out[0] = r->members[l->sum.add].outputs[0];
-  if (l->cast >= 0) out[0] = r->members[l->cast].outputs[0];
-  if (l->is_gradient) dp_cuda_region_gradient_values(r, l->first, &l->gradient, in, out);
-}
-
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   const region_state *s = state;
@@ -169,19 +185,20 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   for (int i = 0; i < s->layout.n_launches; i++) {
     const dp_cuda_region_launch *of = &s->layout.launches[i];
     const launch *l = &s->launches[i];
-    if (l->elementwise) {
+    if (of->elementwise) {
       DP_TRY(dp_cuda_elementwise_enqueue(l->elementwise, queue, &values));
       continue;
     }
     int32_t taken[DP_MAX_OPERANDS], made[DP_MAX_OPERANDS];
     const void *from[DP_MAX_OPERANDS];
     void *to[DP_MAX_OPERANDS];
-    values_of(spec->region, of, taken, made);
+    dp_cuda_region_launch_values(spec->region, of, taken, made);
     for (int k = 0; k < DP_MAX_OPERANDS; k++) {
       from[k] = taken[k] < 0 ? NULL : dp_cuda_value_at(&values, taken[k]);
       to[k] = made[k] < 0 ? NULL : dp_cuda_value_at(&values, made[k]);
     }
     DP_TRY(l->kernel->enqueue(&l->spec->spec, l->state, queue, from, to, (char *)scratch + s->layout.bytes));
+    if (l->elementwise) DP_TRY(dp_cuda_elementwise_enqueue(l->elementwise, queue, &values));
   }
   return DP_OK;
 }

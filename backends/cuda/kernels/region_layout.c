@@ -42,7 +42,8 @@ static void mark_sums(division *d) {
   for (int m = 0; m < d->region->n_members; m++) {
     dp_cuda_region_sum sum;
     dp_member_spec gemm;
-    d->has_products |= dp_op_is(d->region->members[m].op, DP_OP_PRODUCT);
+    const dp_op *op = d->region->members[m].op;
+    d->has_products |= dp_op_is(op, DP_OP_PRODUCT) || dp_op_is(op, DP_OP_CONVOLUTION);
     if (!dp_cuda_region_sum_of(d->spec, m, &sum) || d->made_along[sum.add] != ITSELF) continue;
     dp_cuda_region_sum_spec(d->spec, m, &sum, &gemm);
     if (!dp_cuda_member_kernel(&gemm)) continue;
@@ -53,10 +54,17 @@ static void mark_sums(division *d) {
   }
 }
 
-static void mark_casts(division *d) {
+static void mark(division *d, int m, const int *along, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (along[i] >= 0) d->made_along[along[i]] = m;
+}
+
+static void mark_normalizations(division *d) {
   for (int m = 0; m < d->region->n_members; m++) {
-    const int cast = dp_cuda_region_cast_of(d->spec, m);
-    if (cast >= 0) d->made_along[cast] = m;
+    dp_cuda_region_normalization n;
+    if (!dp_cuda_region_normalization_of(d->spec, m, &n)) continue;
+    const int along[] = {n.bias, n.before, n.add, n.after};
+    mark(d, m, along, DP_COUNT(along));
   }
 }
 
@@ -65,8 +73,7 @@ static void mark_gradients(division *d) {
     dp_cuda_region_gradient g;
     if (!dp_cuda_region_gradient_of(d->spec, m, &g)) continue;
     const int along[] = {g.before, g.add, g.after};
-    for (size_t i = 0; i < DP_COUNT(along); i++)
-      if (along[i] >= 0) d->made_along[along[i]] = m;
+    mark(d, m, along, DP_COUNT(along));
   }
 }
 
@@ -84,41 +91,62 @@ static int end_of(const division *d, int first) {
   return end;
 }
 
+// Whether the launch is a convolution with what follows it, unless another launch makes that along; its end.
+static bool find_convolution(const division *d, dp_cuda_region_launch *l) {
+  if (!dp_cuda_region_convolution_of(d->spec, l->first, &l->convolution)) return false;
+  const int end = dp_cuda_region_convolution_end(l->first, &l->convolution);
+  for (int m = l->first; m < end; m++)
+    if (d->made_along[m] != ITSELF) return false;
+  l->end = end;
+  return true;
+}
+
 static void add_launches(const division *d, dp_cuda_region_layout *layout) {
   for (int first = 0, end; first < d->region->n_members; first = end) {
     end = first + 1;
     if (d->made_along[first] != ITSELF) continue;
     end = end_of(d, first);
     dp_cuda_region_launch *l = &layout->launches[layout->n_launches++];
-    *l = (dp_cuda_region_launch){first, end, is_elementwise(d->region, first), {-1, -1}, -1, false, {0}};
+    *l = (dp_cuda_region_launch){
+        .first = first, .end = end, .elementwise = is_elementwise(d->region, first), .sum = {-1, -1}};
     dp_cuda_region_sum sum;
     if (dp_cuda_region_sum_of(d->spec, first, &sum) && d->made_along[sum.add] == first) l->sum = sum;
-    l->cast = dp_cuda_region_cast_of(d->spec, first);
+    l->is_convolution = find_convolution(d, l);
+    end = l->end;
+    l->is_normalization = dp_cuda_region_normalization_of(d->spec, first, &l->normalization);
     l->is_gradient = dp_cuda_region_gradient_of(d->spec, first, &l->gradient);
   }
+}
+
+void dp_cuda_region_launch_values(const dp_kernel_region *r, const dp_cuda_region_launch *l, int32_t *in,
+                                  int32_t *out) {
+  const dp_kernel_member *member = &r->members[l->first];
+  for (int k = 0; k < DP_MAX_OPERANDS; k++) {
+    in[k] = k < member->n_inputs ? member->inputs[k] : -1;
+    out[k] = k < member->n_outputs ? member->outputs[k] : -1;
+  }
+  if (l->sum.add >= 0) in[2] = l->sum.operand;
+  if (l->sum.add >= 0) out[0] = r->members[l->sum.add].outputs[0];
+  if (l->is_convolution) dp_cuda_region_convolution_values(r, l->first, &l->convolution, in, out);
+  if (l->is_normalization) dp_cuda_region_normalization_values(r, l->first, &l->normalization, in, out);
+  if (l->is_gradient) dp_cuda_region_gradient_values(r, l->first, &l->gradient, in, out);
 }
 
 void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_launch *l, bool *kept) {
   const dp_kernel_region *r = region->region;
   const int n_ends = region->n_inputs + region->n_outputs;
   for (int v = 0; v < r->n_values; v++) kept[v] = false;
-  if (l->is_gradient) {
-    int32_t in[DP_CUDA_GRADIENT_INPUTS], out[DP_CUDA_GRADIENT_OUTPUTS];
-    dp_cuda_region_gradient_values(r, l->first, &l->gradient, in, out);
-    for (int k = 0; k < DP_CUDA_GRADIENT_OUTPUTS; k++)
+  if (!l->elementwise) {  // it writes all its results, used or not
+    int32_t in[DP_MAX_OPERANDS], out[DP_MAX_OPERANDS];
+    dp_cuda_region_launch_values(r, l, in, out);
+    for (int k = 0; k < DP_MAX_OPERANDS; k++)
       if (out[k] >= 0) kept[out[k]] = r->values[out[k]].present;
-    return;
-  }
-  const int along = l->sum.add >= 0 ? l->sum.add : l->cast;
-  if (along >= 0) {
-    kept[r->members[along].outputs[0]] = true;
     return;
   }
   for (int m = l->first; m < l->end; m++)
     for (int k = 0; k < r->members[m].n_outputs; k++) {
       const int32_t value = r->members[m].outputs[k];
-      // A member that is not elementwise writes all its results, used or not.
-      if (value >= 0 && r->values[value].present) kept[value] = value < n_ends || !l->elementwise;
+      if (value >= 0 && r->values[value].present) kept[value] = value < n_ends;
     }
   for (int m = l->end; m < r->n_members; m++)
     for (int i = 0; i < r->members[m].n_inputs; i++) {
@@ -131,29 +159,42 @@ void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_laun
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-static bool makes(const dp_kernel_region *r, const dp_cuda_region_launch *l, int32_t value) {
-  for (int m = l->first; m < l->end; m++)
-    for (int k = 0; k < r->members[m].n_outputs; k++)
+// Whether the launch computes the member, by itself or along.
+static bool computes(const division *d, const dp_cuda_region_launch *l, int member) {
+  const int along = d->made_along[member];
+  return along == ITSELF ? member >= l->first && member < l->end : along == l->first;
+}
+
+static bool makes(const division *d, const dp_cuda_region_launch *l, int32_t value) {
+  const dp_kernel_region *r = d->region;
+  for (int m = 0; m < r->n_members; m++)
+    for (int k = 0; k < r->members[m].n_outputs && computes(d, l, m); k++)
       if (r->members[m].outputs[k] == value) return true;
   return false;
 }
 
-static bool uses(const dp_kernel_region *r, int first, int end, int32_t value) {
-  for (int m = first; m < end; m++)
-    for (int i = 0; i < r->members[m].n_inputs; i++)
-      if (r->members[m].inputs[i] == value) return true;
-  return false;
+static bool is_used_by_it_alone(const division *d, const dp_cuda_region_launch *l, int32_t value) {
+  const dp_kernel_region *r = d->region;
+  bool used = false;
+  for (int m = 0; m < r->n_members; m++)
+    for (int i = 0; i < r->members[m].n_inputs; i++) {
+      if (r->members[m].inputs[i] != value) continue;
+      if (!computes(d, l, m)) return false;
+      used = true;
+    }
+  return used;
 }
 
-// A value that only one elementwise launch uses can be where that launch puts a result of the same extents: each
-// thread reads an element before it writes it. taken: (values)
+// A launch that reads each element before the same thread writes it.
+static bool works_in_place(const dp_cuda_region_launch *l) { return l->elementwise || l->is_normalization; }
+
+// A value that only one such launch uses can be where that launch puts a result of the same extents. taken: (values)
 static void share_with_result(const division *d, const dp_cuda_region_launch *l, int32_t value, bool *taken,
                               int32_t *homes) {
   const dp_kernel_region *r = d->region;
-  if (!uses(r, l->first, l->end, value) || makes(r, l, value)) return;
-  if (uses(r, 0, l->first, value) || uses(r, l->end, r->n_members, value)) return;
+  if (!is_used_by_it_alone(d, l, value) || makes(d, l, value)) return;
   for (int32_t y = d->spec->n_inputs; y < d->n_ends; y++) {
-    if (taken[y] || !makes(r, l, y) || !same_extents(r, value, y) || r->values[value].dtype != r->values[y].dtype ||
+    if (taken[y] || !makes(d, l, y) || !same_extents(r, value, y) || r->values[value].dtype != r->values[y].dtype ||
         !lie_alike(r, value, y))
       continue;
     homes[value] = y;
@@ -166,13 +207,22 @@ static void find_homes(const division *d, dp_cuda_region_layout *layout, bool *t
   const dp_kernel_region *r = d->region;
   for (int32_t v = 0; v < r->n_values; v++) layout->homes[v] = v;
   for (int i = 0; i < layout->n_launches && d->has_products; i++)
-    for (int32_t v = d->n_ends; v < r->n_values && layout->launches[i].elementwise; v++)
+    for (int32_t v = d->n_ends; v < r->n_values && works_in_place(&layout->launches[i]); v++)
       share_with_result(d, &layout->launches[i], v, taken, layout->homes);
   // What is reshaped is where the result of that goes.
   for (int m = r->n_members; m-- > 0;) {
     const int32_t x = r->members[m].inputs[0];
     if (!dp_op_is(r->members[m].op, DP_OP_VIEW) || dp_cuda_region_user(d->spec, x) != m) continue;
     if (lie_alike(r, x, r->members[m].outputs[0])) layout->homes[x] = layout->homes[r->members[m].outputs[0]];
+  }
+}
+
+// What a convolution's launch makes on its way, should it be several (region_convolution.h), is where its result goes.
+static void share_on_the_way(const division *d, dp_cuda_region_layout *layout) {
+  for (int i = 0; i < layout->n_launches; i++) {
+    const dp_cuda_region_launch *l = &layout->launches[i];
+    for (int m = l->first; l->is_convolution && m < l->end; m++)
+      layout->homes[d->region->members[m].outputs[0]] = layout->homes[l->convolution.made];
   }
 }
 
@@ -241,10 +291,11 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
   const bool made = marks && last && d.made_along && layout->launches && layout->homes && layout->offsets;
   if (made) {
     mark_sums(&d);
-    mark_casts(&d);
+    mark_normalizations(&d);
     mark_gradients(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);
+    share_on_the_way(&d, layout);
     find_last_uses(&d, layout, last);
     place(&d, layout, marks, marks + n_values, last);
   } else {

@@ -1,14 +1,16 @@
 // How a region is divided into launches, and where the values are that one launch leaves for another.
 //
 // Elementwise members that follow each other are one launch. Every other member is a launch of its own. Members that a
-// launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), a Cast
-// that the normalization before it makes (region_cast.h), and what stands around the gradient of a normalization
-// (region_gradient.h). A Reshape's operand is put where its result goes if that is possible.
+// launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), and what
+// stands around a normalization (region_normalization.h) or its gradient (region_gradient.h). A convolution's launch has
+// the members that follow it (region_convolution.h). A Reshape's operand is put where its result goes if that is
+// possible.
 #ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 #define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 
-#include "backends/cuda/kernels/region_cast.h"
+#include "backends/cuda/kernels/region_convolution.h"
 #include "backends/cuda/kernels/region_gradient.h"
+#include "backends/cuda/kernels/region_normalization.h"
 #include "backends/cuda/kernels/region_sum.h"
 
 #ifdef __cplusplus
@@ -20,8 +22,11 @@ typedef struct {
   int first, end;
   bool elementwise;
   dp_cuda_region_sum sum;  // what the product adds, whose result is then this launch's; add -1: nothing
-  int cast;                // the Cast that a normalization makes, whose result is then this launch's; -1: none
-  bool is_gradient;        // of a normalization, with what stands around it
+  bool is_normalization;   // with what stands around it
+  dp_cuda_region_normalization normalization;
+  bool is_convolution;  // with what follows it
+  dp_cuda_region_convolution convolution;
+  bool is_gradient;  // of a normalization, with what stands around it
   dp_cuda_region_gradient gradient;
 } dp_cuda_region_launch;
 
@@ -37,6 +42,9 @@ typedef struct {
 dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_region_layout *layout) DP_MUST_USE;
 void dp_cuda_region_layout_free(dp_cuda_region_layout *layout);
 
+// Operands and results of a launch that is not elementwise, as values; -1: left out. in, out: (DP_MAX_OPERANDS)
+void dp_cuda_region_launch_values(const dp_kernel_region *region, const dp_cuda_region_launch *launch, int32_t *in,
+                                  int32_t *out);
 // Marks the values that the launch leaves for others: results of the region, and operands of other launches.
 // kept: (values)
 void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_launch *launch, bool *kept);

@@ -33,6 +33,8 @@ static bool is_row(const dp_local *x) {
   return row;
 }
 
+bool dp_cuda_region_is_row_of(const dp_local *row, const dp_local *x) { return same_last(row, x) && is_row(row); }
+
 int dp_cuda_region_user(const dp_kernel_spec *region, int32_t value) {
   const dp_kernel_region *r = region->region;
   int user = -1, uses = 0;
@@ -53,7 +55,7 @@ static bool is_product(const dp_kernel_region *r, const dp_kernel_member *m) {
 // One row, or the product's extents. Extents are those of the whole sum, which the product must have too.
 static bool can_add(const dp_local *operand, const dp_local *sum, int64_t count) {
   if (dp_local_count(sum) != count) return false;
-  return dp_cuda_region_same_extents(operand, sum) || (same_last(operand, sum) && is_row(operand));
+  return dp_cuda_region_same_extents(operand, sum) || dp_cuda_region_is_row_of(operand, sum);
 }
 
 bool dp_cuda_region_sum_of(const dp_kernel_spec *region, int m, dp_cuda_region_sum *sum) {

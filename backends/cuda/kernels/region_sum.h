@@ -12,6 +12,9 @@ extern "C" {
 // divided into must depend on nothing else: scratch is planned for the largest part, and must do for all.
 bool dp_cuda_region_same_extents(const dp_local *a, const dp_local *b);
 
+// Whether `row` is a row of x, which is broadcast along its other dims.
+bool dp_cuda_region_is_row_of(const dp_local *row, const dp_local *x);
+
 typedef struct {
   int add;          // the member
   int32_t operand;  // the value that it adds: an operand of the region

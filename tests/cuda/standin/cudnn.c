@@ -1,6 +1,7 @@
 // A stand-in of cuDNN's graphs that computes on the host, from what the descriptors say when they are finalised: this
 // file has the calls, cudnn_check.c what finalisation checks, cudnn_engines.c the engines, cudnn_convolve.c what they
-// compute. It knows graphs of one convolution or one of its gradients, and of attention (cudnn_graph.h).
+// compute, cudnn_followed.c what follows a convolution. It knows graphs of one convolution, with what follows it, or of
+// one of its gradients, and of attention (cudnn_graph.h).
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ static const struct {
     {CUDNN_BACKEND_MATMUL_DESCRIPTOR, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, true},
     {CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, true},
     {CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, true},
+    {CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, false},
     {CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, false},
     {CUDNN_BACKEND_REDUCTION_DESCRIPTOR, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, true},
     {CUDNN_BACKEND_REDUCTION_DESCRIPTOR, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, true},
@@ -385,7 +387,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const descriptor *operation = operation_of(operation_of(configuration));
   if (standin_cudnn_is_of_graph(operation)) return execute_graph(handle, configuration, pack);
   convolution c;
-  cudnnStatus_t status = standin_cudnn_read(operation, &c);
+  cudnnStatus_t status = standin_cudnn_read_followed(operation_of(configuration), &c);
+  for (int i = 0; i < c.n_following && status == CUDNN_STATUS_SUCCESS; i++)
+    if (c.following[i].has_operand) status = find_data(pack, &c.following[i].operand);
   if (status == CUDNN_STATUS_SUCCESS) status = find_data(pack, &c.x);
   if (status == CUDNN_STATUS_SUCCESS) status = find_data(pack, &c.w);
   if (status == CUDNN_STATUS_SUCCESS) status = find_data(pack, &c.y);

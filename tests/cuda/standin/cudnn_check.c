@@ -70,8 +70,7 @@ static void spread(const int64_t *from, int64_t spatial, int64_t missing, int64_
   for (int64_t d = 0; d < 3; d++) to[d] = d < 3 - spatial ? missing : from[d - (3 - spatial)];
 }
 
-static cudnnStatus_t read_tensor(const descriptor *operation, int name, int64_t spatial, tensor *t) {
-  const descriptor *d = standin_cudnn_part(operation, name);
+cudnnStatus_t standin_cudnn_read_tensor(const descriptor *d, int64_t spatial, tensor *t) {
   if (d->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR || count_of(d, CUDNN_ATTR_TENSOR_DIMENSIONS) != 2 + spatial)
     return CUDNN_STATUS_BAD_PARAM;
   const int64_t *extents = standin_cudnn_values(d, CUDNN_ATTR_TENSOR_DIMENSIONS);
@@ -84,6 +83,10 @@ static cudnnStatus_t read_tensor(const descriptor *operation, int name, int64_t 
   spread(extents + 2, spatial, 1, t->extents + 2);
   spread(strides + 2, spatial, 0, t->strides + 2);
   return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t read_tensor(const descriptor *operation, int name, int64_t spatial, tensor *t) {
+  return standin_cudnn_read_tensor(standin_cudnn_part(operation, name), spatial, t);
 }
 
 static double scale(const descriptor *d, int name) {
@@ -106,10 +109,15 @@ static cudnnStatus_t check_extents(convolution *c) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+static bool is_virtual(const descriptor *d) {
+  const bool *value = standin_cudnn_values(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+  return value && *value;
+}
+
 // Tensors have one type: that of the sums, or 16 bits where those are taken in float32. (cuDNN 9 has no engine that
-// leaves sums of 16 bits in float32.)
-static bool takes_types(const convolution *c) {
-  if (c->x.type != c->w.type || c->x.type != c->y.type) return false;
+// leaves sums of 16 bits in float32, but for what follows in the graph.)
+static bool takes_types(const convolution *c, bool y_is_virtual) {
+  if (c->x.type != c->w.type || c->y.type != (y_is_virtual ? CUDNN_DATA_FLOAT : c->x.type)) return false;
   const bool half = c->x.type == CUDNN_DATA_HALF || c->x.type == CUDNN_DATA_BFLOAT16;
   return c->x.type == c->type || (half && c->type == CUDNN_DATA_FLOAT);
 }
@@ -126,7 +134,7 @@ cudnnStatus_t standin_cudnn_read(const descriptor *operation, convolution *c) {
   if (status == CUDNN_STATUS_SUCCESS) status = read_tensor(operation, operations[i].w, spatial, &c->w);
   if (status == CUDNN_STATUS_SUCCESS) status = read_tensor(operation, operations[i].y, spatial, &c->y);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  if (!takes_types(c)) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (!takes_types(c, is_virtual(standin_cudnn_part(operation, operations[i].y)))) return CUDNN_STATUS_NOT_SUPPORTED;
   if (c->x.id == c->w.id || c->x.id == c->y.id || c->w.id == c->y.id) return CUDNN_STATUS_BAD_PARAM;
   spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS), spatial, 0, c->pad);
   spread(standin_cudnn_values(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS), spatial, 0, c->pad_end);
@@ -155,8 +163,11 @@ static cudnnStatus_t find_workspace(const descriptor *of_graph, int number, int6
     return status;
   }
   convolution c;
-  const cudnnStatus_t status = standin_cudnn_read(operation, &c);
-  if (status == CUDNN_STATUS_SUCCESS) *bytes = standin_cudnn_workspace(standin_cudnn_engine(number), &c);
+  const cudnnStatus_t status = standin_cudnn_read_followed(of_graph, &c);
+  if (status == CUDNN_STATUS_SUCCESS && !standin_cudnn_takes_following(&c))
+    *bytes = -1;
+  else if (status == CUDNN_STATUS_SUCCESS)
+    *bytes = standin_cudnn_workspace(standin_cudnn_engine(number), &c);
   return status;
 }
 
@@ -179,8 +190,8 @@ static cudnnStatus_t check_graph(const descriptor *d) {
   const descriptor *operation = standin_cudnn_part(d, CUDNN_ATTR_OPERATIONGRAPH_OPS);
   graph g;
   if (standin_cudnn_is_of_graph(operation)) return standin_cudnn_read_graph(d, &g);
-  const bool alone = count_of(d, CUDNN_ATTR_OPERATIONGRAPH_OPS) == 1;
-  return alone && is_operation(operation) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  convolution c;
+  return is_operation(operation) ? standin_cudnn_read_followed(d, &c) : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 static cudnnStatus_t check_pack(const descriptor *d) {
@@ -188,10 +199,18 @@ static cudnnStatus_t check_pack(const descriptor *d) {
   return count == count_of(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
+// An operation of attention's graphs, or one that follows a convolution.
+static cudnnStatus_t check_of_graph(const descriptor *d) {
+  following f;
+  const cudnnStatus_t status = standin_cudnn_check_operation(d);
+  if (status == CUDNN_STATUS_SUCCESS || d->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) return status;
+  return standin_cudnn_read_following(d, &f) == CUDNN_STATUS_SUCCESS ? CUDNN_STATUS_SUCCESS : status;
+}
+
 cudnnStatus_t standin_cudnn_check(const descriptor *d) {
   convolution c;
   if (is_operation(d)) return standin_cudnn_read(d, &c);
-  if (standin_cudnn_is_of_graph(d)) return standin_cudnn_check_operation(d);
+  if (standin_cudnn_is_of_graph(d)) return check_of_graph(d);
   switch (d->type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
       return check_tensor(d);

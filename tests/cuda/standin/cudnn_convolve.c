@@ -44,17 +44,22 @@ static char *element(const tensor *t, int64_t i) {
     at += i % t->extents[d] * t->strides[d];
     i /= t->extents[d];
   }
-  return t->data + (size_t)at * sizeof(uint16_t);
+  return t->data + (size_t)at * (t->type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t));
 }
 
-static float read_element(const tensor *t, int64_t i) {
-  const uint16_t bits = *(const uint16_t *)(const void *)element(t, i);
+float standin_cudnn_number(const tensor *t, int64_t i) {
+  const void *at = element(t, i);
+  if (t->type == CUDNN_DATA_FLOAT) return *(const float *)at;
+  const uint16_t bits = *(const uint16_t *)at;
   return t->type == CUDNN_DATA_HALF ? standin_get_float16(bits) : standin_get_bfloat16(bits);
 }
 
-static void write_element(const tensor *t, int64_t i, float x) {
-  const uint16_t bits = t->type == CUDNN_DATA_HALF ? standin_put_float16(x) : standin_put_bfloat16(x);
-  *(uint16_t *)(void *)element(t, i) = bits;
+void standin_cudnn_set_number(const tensor *t, int64_t i, float x) {
+  void *at = element(t, i);
+  if (t->type == CUDNN_DATA_FLOAT)
+    *(float *)at = x;
+  else
+    *(uint16_t *)at = t->type == CUDNN_DATA_HALF ? standin_put_float16(x) : standin_put_bfloat16(x);
 }
 
 // A dense copy in float, that the caller frees. False: no memory.
@@ -68,7 +73,7 @@ static bool widen(const tensor *t, tensor *wide) {
     wide->strides[d] = stride;
     stride *= t->extents[d];
   }
-  for (int64_t i = 0; numbers && i < count_of(t); i++) numbers[i] = read_element(t, i);
+  for (int64_t i = 0; numbers && i < count_of(t); i++) numbers[i] = standin_cudnn_number(t, i);
   return numbers;
 }
 
@@ -84,16 +89,35 @@ static void convolve_halves(const convolution *c) {
   const bool input = c->operation == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
   const tensor *to = forward ? &c->y : input ? &c->x : &c->w;
   const tensor *from = forward ? &wide.y : input ? &wide.x : &wide.w;
-  for (int64_t i = 0; made && i < count_of(to); i++) write_element(to, i, ((const float *)(const void *)from->data)[i]);
+  for (int64_t i = 0; made && i < count_of(to); i++)
+    standin_cudnn_set_number(to, i, ((const float *)(const void *)from->data)[i]);
   free(wide.x.data);
   free(wide.w.data);
   free(wide.y.data);
 }
 
+// Sums in float, dense, are what the operations that follow begin with.
+static void convolve_followed(const convolution *c) {
+  convolution wide = *c;
+  const bool half = c->x.type != CUDNN_DATA_FLOAT;
+  const int64_t workspace = standin_cudnn_workspace(standin_cudnn_engine(c->engine), c);
+  bool made = widen(&c->y, &wide.y);
+  if (half) made = (int)made & (int)widen(&c->x, &wide.x) & (int)widen(&c->w, &wide.w);
+  if (half && workspace > 0) memset(c->workspace, 0xff, (size_t)workspace);
+  if (half && c->engine != 25) wide.engine = 0;
+  if (made) convolve_float(&wide);
+  if (made) standin_cudnn_follow(c, (const float *)(const void *)wide.y.data);
+  free(wide.y.data);
+  if (half) free(wide.x.data);
+  if (half) free(wide.w.data);
+}
+
 void standin_cudnn_convolve(void *argument) {
   convolution c = *(const convolution *)argument;
   runs++;
-  if (c.x.type == CUDNN_DATA_HALF || c.x.type == CUDNN_DATA_BFLOAT16)
+  if (c.n_following)
+    convolve_followed(&c);
+  else if (c.x.type == CUDNN_DATA_HALF || c.x.type == CUDNN_DATA_BFLOAT16)
     convolve_halves(&c);
   else if (c.type == CUDNN_DATA_DOUBLE)
     convolve_double(&c);

@@ -39,6 +39,14 @@ typedef struct {
   char *data;
 } tensor;
 
+// What follows a convolution in its graph: the sum with an operand, or Relu.
+typedef struct {
+  int mode;
+  bool has_operand, keeps_nan;
+  tensor operand;
+} following;
+enum { STANDIN_MOST_FOLLOWING = 3 };
+
 typedef struct {
   int operation, type;  // CUDNN_BACKEND_OPERATION_..., CUDNN_DATA_...: of sums
   tensor x, w, y;
@@ -46,10 +54,24 @@ typedef struct {
   double alpha, beta;
   int engine;
   void *workspace, *own;  // own: room for one plane of sums, in the host's memory
+  int n_following;
+  following following[STANDIN_MOST_FOLLOWING];  // y is then what the last of them makes
 } convolution;
 
+// Reads a tensor with so many spatial dims.
+cudnnStatus_t standin_cudnn_read_tensor(const descriptor *d, int64_t spatial, tensor *t);
 // Reads an operation. CUDNN_STATUS_BAD_PARAM...: its parts do not fit.
 cudnnStatus_t standin_cudnn_read(const descriptor *operation, convolution *c);
+// cudnn_followed.c: reads a graph of a convolution, or a gradient, and what follows it; an operation that may follow.
+cudnnStatus_t standin_cudnn_read_followed(const descriptor *graph, convolution *c);
+cudnnStatus_t standin_cudnn_read_following(const descriptor *operation, following *f);
+// Whether there are engines for what follows.
+bool standin_cudnn_takes_following(const convolution *c);
+// Computes it from the convolution's dense sums, and stores what comes out.
+void standin_cudnn_follow(const convolution *c, const float *sums);
+// Element number i of a tensor of float32 or 16 bits, in order of the dims.
+float standin_cudnn_number(const tensor *t, int64_t i);
+void standin_cudnn_set_number(const tensor *t, int64_t i, float x);
 // How many bytes a tensor's elements take.
 int64_t standin_cudnn_bytes(const tensor *t);
 
