@@ -277,9 +277,9 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) names[i] = name_as(arena, node->outputs[i]->name, suffix);
   const bool kept = !*suffix && node->graph->model == dst->model;
-  dp_node *copy = add_node(dst, node->op, kept ? dp_names_enter_kept : dp_names_enter,
-                           name_as(arena, node->name, suffix), node->n_inputs, inputs, node->n_outputs, names,
-                           node->n_attrs, node->attrs);
+  dp_node *copy =
+      add_node(dst, node->op, kept ? dp_names_enter_kept : dp_names_enter, name_as(arena, node->name, suffix),
+               node->n_inputs, inputs, node->n_outputs, names, node->n_attrs, node->attrs);
   copy->device = node->device;
   copy->stage = node->stage;
   copy->n_constraints = node->n_constraints;

@@ -235,7 +235,7 @@ dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name);
 void dp_graph_free(dp_graph *graph);
 // Frees the model's graphs and their logical graphs; it has none then.
 void dp_model_free_graphs(dp_model *model);
-void dp_model_add_graph(dp_model *model, dp_graph *graph);     // replaces the graph of that name
+void dp_model_add_graph(dp_model *model, dp_graph *graph);  // replaces the graph of that name
 
 // Names are made unique by appending ".1", ".2" ... when taken.
 dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type);

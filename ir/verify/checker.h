@@ -32,9 +32,9 @@ typedef struct {
   const Dp__DeviceTensor *claim;
   const dp_value *value;
   const dp_placement *at;  // (DP_MAX_MESH)
-  uint32_t first, count;  // micro-batches; none where it is Replicate on the sequential axis
-  uint64_t needed;        // bytes of the largest shard
-  int32_t exit;           // the variable that the program leaves as this tensor; -1
+  uint32_t first, count;   // micro-batches; none where it is Replicate on the sequential axis
+  uint64_t needed;         // bytes of the largest shard
+  int32_t exit;            // the variable that the program leaves as this tensor; -1
 } dp_checker_tensor;
 
 typedef struct {

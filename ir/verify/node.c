@@ -40,7 +40,8 @@ dp_status dp_checker_kernel(dp_checker *c, uint32_t instruction) {
   const size_t name = strlen(in->kernel), end = domain + (domain > 0) + strlen(in->op) + 1, start = strlen(backend);
   // Only the library's name lies between the two, so that cpu.reference.dp.Conv is no kernel of Conv.
   bool good = name > start + end + 1 && begins_with(in->kernel, backend) && in->kernel[start] == '.' &&
-              ends_with_operator(in->kernel + name - end, in, domain) && !memchr(in->kernel + start + 1, '.', name - end - start - 1);
+              ends_with_operator(in->kernel + name - end, in, domain) &&
+              !memchr(in->kernel + start + 1, '.', name - end - start - 1);
   if (!good)
     return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_KERNEL,
                            "kernel '%s' is not one of backend %s for this operator", in->kernel, backend);

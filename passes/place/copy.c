@@ -127,9 +127,9 @@ static const char *communication(dp_placement from, dp_placement to) {
 static dp_value *add_communication(dp_place *place, const char *name, dp_value *operand, int n_attrs,
                                    const dp_attr *attrs) {
   const dp_value *logical = operand->logical;
-  dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", name),
-                                    dp_printf(place->tables, "%s/%s", logical->name, name), 1, &operand, 1, NULL,
-                                    n_attrs, attrs);
+  dp_node *node =
+      dp_graph_add_node(place->device, dp_op_find("dp", name), dp_printf(place->tables, "%s/%s", logical->name, name),
+                        1, &operand, 1, NULL, n_attrs, attrs);
   // A copy of a variable, or of an input for the devices, is made where it is used.
   node->stage = operand->producer ? operand->producer->stage : -1;
   dp_value *result = node->outputs[0];
