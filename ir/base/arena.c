@@ -8,6 +8,7 @@
 #include "ir/base/base.h"
 
 enum { FIRST_CHUNK_BYTES = 16 << 10, LAST_CHUNK_BYTES = 4 << 20, LARGE_BYTES = 1 << 20, ALIGNMENT = 16 };
+enum { FIRST_INNER_BYTES = 1 << 10 };  // arenas within others may be many and small
 
 typedef struct chunk {
   struct chunk *next;
@@ -58,6 +59,7 @@ static void count_bytes(dp_arena *arena, size_t more, size_t less) {
 dp_arena *dp_arena_create_within(dp_arena *outer) {
   dp_arena *arena = dp_arena_create(0);
   if (!arena) give_up(outer);
+  arena->next_chunk_bytes = FIRST_INNER_BYTES;
   arena->outer = outer;
   arena->next = outer->inner;
   arena->place = &outer->inner;
@@ -146,8 +148,8 @@ static void add_chunk(dp_arena *arena, size_t bytes) {
 }
 
 void *dp_alloc(dp_arena *arena, size_t bytes) {
-  static _Alignas(ALIGNMENT) unsigned char nothing[ALIGNMENT];
-  if (!bytes) return nothing;
+  static const _Alignas(ALIGNMENT) unsigned char nothing[ALIGNMENT];
+  if (!bytes) return (void *)nothing;
   if (bytes > SIZE_MAX / 4) give_up(arena);
   if (bytes >= LARGE_BYTES) return add_large(arena, bytes);
   bytes = dp_align_up(bytes, ALIGNMENT);

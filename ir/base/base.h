@@ -59,7 +59,7 @@ typedef struct dp_arena dp_arena;
 // cap_bytes: the most it will hold; 0 for no cap. Returns NULL when there is no memory for the arena itself.
 dp_arena *dp_arena_create(size_t cap_bytes);
 // An arena whose memory goes back earlier, by dp_arena_destroy, or else with `outer`. Its bytes count in those of
-// `outer`, and what does not fit unwinds as an allocation in `outer` does.
+// `outer`, and what does not fit unwinds as an allocation in `outer` does. Both are one object to threads.
 dp_arena *dp_arena_create_within(dp_arena *outer);
 void dp_arena_destroy(dp_arena *arena);  // NULL is allowed
 size_t dp_arena_bytes(const dp_arena *arena);

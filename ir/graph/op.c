@@ -6,7 +6,8 @@
 
 // ---- lookup ---------------------------------------------------------------------------------------------------------
 
-// The operators by the hash of their names; operators of one name follow each other. At least half is empty.
+// The operators by the hash of their names; operators of one name follow each other. At least half is empty
+// (IsFoundByDomainAndName of schema_test).
 enum { SLOTS = 1024 };
 static const dp_op *slots[SLOTS];
 static pthread_once_t slots_filled = PTHREAD_ONCE_INIT;

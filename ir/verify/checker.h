@@ -42,6 +42,7 @@ typedef struct {
   const dp_op *op;
   uint32_t stream, position;  // in the stream, from 1
   bool by_parts;              // a region whose members all work on rows, channels or single elements
+  const uint32_t *makers;     // (results) of a region: the member that makes it
 } dp_checker_instruction;
 
 // A Send or a Recv, and what it says it carries.
@@ -101,7 +102,7 @@ struct dp_checker {
   uint32_t *signaller;  // (events) the instruction
   uint32_t *region_of;  // (n_tensors) the last region that has it, plus 1; 0: none
   uint8_t *standing;    // (n_tensors) what it is there (region.c)
-  uint32_t *maker;      // (n_tensors) of what a region makes: the member
+  uint32_t *maker;      // (n_tensors) the member of that region that makes it
   dp_spans *spans[DP_CHECKER_SPACES];
 };
 

@@ -92,6 +92,20 @@ static dp_status check_member(dp_checker *c, dp_arena *rules, uint32_t instructi
   return check_writes(c, instruction, m);
 }
 
+// Another region may make the same tensor again, by another member.
+static dp_status keep_makers(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  uint32_t *makers = dp_alloc_n(c->arena, in->n_outputs, sizeof *makers);
+  for (size_t i = 0; i < in->n_outputs; i++) {
+    if (standing_of(c, instruction, in->outputs[i] - 1) != MADE)
+      return FAIL(DP_RULE_MEANING_OPERANDS, "no member makes the result '%s'",
+                  c->tensors[in->outputs[i] - 1].value->name);
+    makers[i] = c->maker[in->outputs[i] - 1];
+  }
+  c->instructions[instruction].makers = makers;
+  return DP_OK;
+}
+
 dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
   bool named = in->n_members && in->n_nodes == in->n_members && !in->n_attributes && !in->communication;
@@ -106,11 +120,7 @@ dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction
     by_parts &= works_on_parts(c, in->members[m]);
   }
   c->instructions[instruction].by_parts = by_parts;
-  for (size_t i = 0; i < in->n_outputs; i++)
-    if (standing_of(c, instruction, in->outputs[i] - 1) != MADE)
-      return FAIL(DP_RULE_MEANING_OPERANDS, "no member makes the result '%s'",
-                  c->tensors[in->outputs[i] - 1].value->name);
-  return DP_OK;
+  return keep_makers(c, instruction);
 }
 
 // ---- operands under results -----------------------------------------------------------------------------------------
@@ -131,7 +141,7 @@ bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32
   const dp_type *operand = &dp_checker_input(c, in, (size_t)o)->value->type;
   if (result->dtype != operand->dtype || !dp_shape_equal(&result->shape, &operand->shape)) return false;
   if (!c->instructions[instruction].by_parts) return false;
-  const size_t maker = c->maker[in->outputs[r] - 1];
+  const size_t maker = c->instructions[instruction].makers[r];
   int64_t over = -1;
   for (size_t i = 0; i < in->members[maker]->n_outputs; i++)
     if (in->members[maker]->outputs[i] == in->outputs[r]) over = replaced(in->members[maker], i);
