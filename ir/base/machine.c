@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,6 +108,17 @@ dp_machine_limits dp_machine_limits_of(const char *root) {
   return limits;
 }
 
+static dp_machine_limits own;
+
+static void read_own(void) { own = dp_machine_limits_of(""); }
+
+// Those of this process, read once.
+static const dp_machine_limits *own_limits(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, read_own);
+  return &own;
+}
+
 // ---- the machine ----------------------------------------------------------------------------------------------------
 
 // Processors of the affinity mask, which has room for more than the machine may have; 0: the system does not say.
@@ -121,11 +133,11 @@ static int64_t affinity(void) {
 int64_t dp_machine_cores(void) {
   int64_t cores = affinity();
   if (!cores) cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return dp_max_i64(1, dp_min_i64(cores, dp_machine_limits_of("").cores));
+  return dp_max_i64(1, dp_min_i64(cores, own_limits()->cores));
 }
 
 int64_t dp_machine_memory(void) {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   const int64_t all = pages > 0 && page > 0 ? pages * page : INT64_MAX;
-  return dp_min_i64(all, dp_machine_limits_of("").memory_bytes);
+  return dp_min_i64(all, own_limits()->memory_bytes);
 }

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 // Processors that the calling thread may run on (sched_setaffinity, cpusets), at most as many as the quota of its
-// control groups pays for, rounded up. At least 1. Read anew by each call. Thread-safe.
+// control groups pays for, rounded up. At least 1. Control groups are read once in a process. Thread-safe.
 int64_t dp_machine_cores(void);
 // Bytes of physical memory, at most as many as its control groups may have. Thread-safe.
 int64_t dp_machine_memory(void);

@@ -49,9 +49,11 @@ static bool read_alone(const dp_kernel_region *region) {
   return true;
 }
 
-bool dp_member_is_cast(const dp_kernel_member *member) {
-  return !strcmp(member->op->name, "Cast") && !*member->op->domain;
+bool dp_member_is_named(const dp_kernel_member *member, const char *name) {
+  return !*member->op->domain && !strcmp(member->op->name, name);
 }
+
+bool dp_member_is_cast(const dp_kernel_member *member) { return dp_member_is_named(member, "Cast"); }
 
 static bool is_cast(const dp_kernel_region *region, int32_t value) {
   for (int m = 0; m < region->n_members; m++)

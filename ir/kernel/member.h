@@ -19,6 +19,8 @@ void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_ke
                          dp_member_spec *made);
 // Sets the member's operands and results from the addresses of the region's values. in, out: (DP_MAX_OPERANDS)
 void dp_member_operands(const dp_kernel_member *member, void *const *values, const void **in, void **out);
+// Whether its operator is ONNX's of that name.
+bool dp_member_is_named(const dp_kernel_member *member, const char *name);
 // Whether it is a Cast.
 bool dp_member_is_cast(const dp_kernel_member *member);
 // Of a region of updates, and of Casts of their gradients: whether each update takes operands of the region alone, or

@@ -100,7 +100,8 @@ dp_value *dp_compose_take(dp_builder *b, dp_value *x, int axis, int64_t i) {
   dp_shape shape = x->type.shape;
   memmove(&shape.dims[axis], &shape.dims[axis + 1], (size_t)(shape.rank - 1 - axis) * sizeof shape.dims[0]);
   shape.rank--;
-  return dp_build_reshape(b, dp_compose_slice(b, x, axis, i, i + 1), &shape);
+  const bool only = dp_dim_equal(x->type.shape.dims[axis], dp_dim_of(1));
+  return dp_build_reshape(b, only ? x : dp_compose_slice(b, x, axis, i, i + 1), &shape);
 }
 
 dp_value *dp_compose_where(dp_builder *b, dp_value *condition, dp_value *x, dp_value *y) {
@@ -126,22 +127,30 @@ dp_value *dp_compose_merge(dp_builder *b, dp_value *x, int first, int end) {
   return dp_build_reshape(b, x, &shape);
 }
 
+// Part i of [from, to) in at most DP_MAX_REPEATED parts begins here; part `parts` at `to`.
+static int64_t begin_of(int64_t from, int64_t to, int64_t i, int64_t parts) { return from + (to - from) * i / parts; }
+
 void dp_compose_split_steps(dp_builder *b, dp_value *x, int64_t from, int64_t to, dp_value **steps) {
   if (to - from == 1) {
     steps[from] = dp_compose_merge(b, x, 0, 2);
     return;
   }
-  int64_t middle = from + (to - from) / 2, sizes[] = {middle - from, to - middle};
-  dp_attr attrs[] = {dp_attr_int("axis", 0), dp_attr_ints(b->graph->arena, "split", sizes, 2)};
-  dp_value *first = dp_build(b, "Split", 1, &x, 2, 2, attrs);
-  if (b->status) return;
-  dp_compose_split_steps(b, first, from, middle, steps);
-  dp_compose_split_steps(b, first->producer->outputs[1], middle, to, steps);
+  const int64_t parts = dp_min_i64(to - from, DP_MAX_REPEATED);
+  int64_t sizes[DP_MAX_REPEATED];
+  for (int64_t i = 0; i < parts; i++) sizes[i] = begin_of(from, to, i + 1, parts) - begin_of(from, to, i, parts);
+  dp_attr attrs[] = {dp_attr_int("axis", 0), dp_attr_ints(b->graph->arena, "split", sizes, (size_t)parts)};
+  const dp_value *first = dp_build(b, "Split", 1, &x, (int)parts, 2, attrs);
+  for (int64_t i = 0; i < parts && !b->status; i++)
+    dp_compose_split_steps(b, first->producer->outputs[i], begin_of(from, to, i, parts),
+                           begin_of(from, to, i + 1, parts), steps);
 }
 
 dp_value *dp_compose_concat_steps(dp_builder *b, dp_value *const *steps, int64_t from, int64_t to) {
   if (to - from == 1) return dp_compose_unsqueeze(b, steps[from], 0);
-  int64_t middle = from + (to - from) / 2;
-  return dp_compose_concat(b, dp_compose_concat_steps(b, steps, from, middle),
-                           dp_compose_concat_steps(b, steps, middle, to), 0);
+  const int64_t parts = dp_min_i64(to - from, DP_MAX_REPEATED);
+  dp_value *joined[DP_MAX_REPEATED];
+  for (int64_t i = 0; i < parts; i++)
+    joined[i] = dp_compose_concat_steps(b, steps, begin_of(from, to, i, parts), begin_of(from, to, i + 1, parts));
+  const dp_attr axis = dp_attr_int("axis", 0);
+  return dp_build(b, "Concat", (int)parts, joined, 1, 1, &axis);
 }

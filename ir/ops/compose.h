@@ -40,8 +40,8 @@ dp_value *dp_compose_where(dp_builder *builder, dp_value *condition, dp_value *x
 dp_value *dp_compose_unsqueeze(dp_builder *builder, dp_value *x, int axis);
 // x with dims [first, end) merged into one.
 dp_value *dp_compose_merge(dp_builder *builder, dp_value *x, int first, int end);
-// Splits x, which has elements [from, to) of a sequence along dim 0: steps[i] becomes element i without that dim. By
-// halves, so that the gradient too moves every element only a few times, however long the sequence is.
+// Splits x, which has elements [from, to) of a sequence along dim 0: steps[i] becomes element i without that dim. As
+// a tree, so that the gradient too moves every element only a few times, however long the sequence is.
 void dp_compose_split_steps(dp_builder *builder, dp_value *x, int64_t from, int64_t to, dp_value **steps);
 // The reverse: concatenates them along a new dim 0.
 dp_value *dp_compose_concat_steps(dp_builder *builder, dp_value *const *steps, int64_t from, int64_t to);

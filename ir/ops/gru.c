@@ -7,9 +7,9 @@ static void gru_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_REC
 static const dp_recurrent_cell cell = {
     .gates = 3, .states = 1, .n_activations = 2, .activations = {"Sigmoid", "Tanh"}, .step = gru_step};
 
-// y, of these gates, with its bias.
-static dp_value *biased(const dp_recurrent *r, dp_value *y, dp_value *bias, int gate, int count) {
-  return bias ? dp_build2(r->builder, "Add", y, dp_recurrent_gate(r, bias, gate, count)) : y;
+// y, of these gates, with its recurrent bias.
+static dp_value *biased(const dp_recurrent *r, dp_value *y, int gate, int count) {
+  return r->bias ? dp_build2(r->builder, "Add", y, dp_recurrent_gate(r, r->bias, gate, count)) : y;
 }
 
 static void gru_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
@@ -19,17 +19,17 @@ static void gru_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_REC
   dp_value *product = dp_build2(b, "MatMul", h, linear ? r->recurrent : dp_recurrent_gate(r, r->recurrent, 0, 2));
   dp_value *gates =
       dp_build2(b, "Add", dp_recurrent_gate(r, x, 0, 2), dp_recurrent_gate(r, product, 0, linear ? 2 : 3));
-  gates = biased(r, biased(r, gates, r->bias_w, 0, 2), r->bias_r, 0, 2);
+  gates = biased(r, gates, 0, 2);
   dp_value *z = dp_recurrent_activate(r, &cell, 0, dp_recurrent_gate(r, gates, 0, 1));
   dp_value *reset = dp_recurrent_activate(r, &cell, 0, dp_recurrent_gate(r, gates, 1, 1));
   dp_value *past;
   if (linear) {
-    past = dp_build2(b, "Mul", reset, biased(r, dp_recurrent_gate(r, product, 2, 1), r->bias_r, 2, 1));
+    past = dp_build2(b, "Mul", reset, biased(r, dp_recurrent_gate(r, product, 2, 1), 2, 1));
   } else {
     past = dp_build2(b, "MatMul", dp_build2(b, "Mul", reset, h), dp_recurrent_gate(r, r->recurrent, 2, 1));
-    past = biased(r, past, r->bias_r, 2, 1);
+    past = biased(r, past, 2, 1);
   }
-  fresh = dp_recurrent_activate(r, &cell, 1, biased(r, dp_build2(b, "Add", fresh, past), r->bias_w, 2, 1));
+  fresh = dp_recurrent_activate(r, &cell, 1, dp_build2(b, "Add", fresh, past));
   dp_value *kept = dp_build2(b, "Mul", z, h);
   states[0] = dp_build2(b, "Add", dp_build2(b, "Mul", dp_piecewise_of(b, "Sub", 1, z), fresh), kept);
 }

@@ -4,8 +4,12 @@
 
 static void lstm_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
 
-static const dp_recurrent_cell cell = {
-    .gates = 4, .states = 2, .n_activations = 3, .activations = {"Sigmoid", "Tanh", "Tanh"}, .step = lstm_step};
+static const dp_recurrent_cell cell = {.gates = 4,
+                                       .states = 2,
+                                       .n_activations = 3,
+                                       .activations = {"Sigmoid", "Tanh", "Tanh"},
+                                       .sums = true,
+                                       .step = lstm_step};
 
 // x + peephole `which` (i, o, f) times c.
 static dp_value *peep(const dp_recurrent *r, dp_value *x, int which, dp_value *c) {
@@ -17,15 +21,15 @@ static dp_value *peep(const dp_recurrent *r, dp_value *x, int which, dp_value *c
 
 static void lstm_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
   dp_builder *b = r->builder;
-  dp_value *c = states[1], *sum = dp_build2(b, "Add", x, dp_build2(b, "MatMul", states[0], r->recurrent));
-  sum = dp_recurrent_add(b, dp_recurrent_add(b, sum, r->bias_w), r->bias_r);
-  dp_value *i = dp_recurrent_activate(r, &cell, 0, peep(r, dp_recurrent_gate(r, sum, 0, 1), 0, c));
-  dp_value *f = dp_node_int(r->node, "input_forget", 0)
-                    ? dp_piecewise_of(b, "Sub", 1, i)
-                    : dp_recurrent_activate(r, &cell, 0, peep(r, dp_recurrent_gate(r, sum, 2, 1), 2, c));
-  dp_value *fresh = dp_recurrent_activate(r, &cell, 1, dp_recurrent_gate(r, sum, 3, 1));
+  dp_value *c = states[1], *sum = dp_recurrent_sum(r, states[0], x);
+  dp_value *gates[4] = {sum, sum, sum, sum};  // i, o, f, c
+  dp_recurrent_split(r, sum, gates);
+  dp_value *i = dp_recurrent_activate(r, &cell, 0, peep(r, gates[0], 0, c));
+  dp_value *f = dp_node_int(r->node, "input_forget", 0) ? dp_piecewise_of(b, "Sub", 1, i)
+                                                        : dp_recurrent_activate(r, &cell, 0, peep(r, gates[2], 2, c));
+  dp_value *fresh = dp_recurrent_activate(r, &cell, 1, gates[3]);
   c = dp_build2(b, "Add", dp_build2(b, "Mul", f, c), dp_build2(b, "Mul", i, fresh));
-  dp_value *o = dp_recurrent_activate(r, &cell, 0, peep(r, dp_recurrent_gate(r, sum, 1, 1), 1, c));
+  dp_value *o = dp_recurrent_activate(r, &cell, 0, peep(r, gates[1], 1, c));
   states[1] = c;
   states[0] = dp_build2(b, "Mul", o, dp_recurrent_activate(r, &cell, 2, c));
 }

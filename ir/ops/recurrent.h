@@ -23,16 +23,17 @@ typedef struct {
   int direction, gates;  // direction: 0, or 1 of two
   dp_dim batch;
   int64_t length, hidden;
-  dp_value *recurrent;        // R' [hidden, gates * hidden]
-  dp_value *bias_w, *bias_r;  // [gates * hidden]; NULL: none
-  dp_value *peepholes;        // [3 * hidden]; NULL: none
+  dp_value *recurrent;  // R' [hidden, gates * hidden]
+  dp_value *bias;       // of H R' [gates * hidden]; NULL: none, or it is added to X W' already
+  dp_value *peepholes;  // [3 * hidden]; NULL: none
 } dp_recurrent;
 
 typedef struct {
   int gates, states;                                  // states: H, and C of an LSTM
   int n_activations;                                  // of a direction
   const char *activations[DP_RECURRENT_ACTIVATIONS];  // by default
-  // The states after a step: from those before and x = X W' of the step, [batch, gates * hidden], biases not yet added.
+  bool sums;  // it adds X W', H R' and both biases before all else, so that biases are added for all steps at once
+  // The states after a step: from those before and x = X W' of the step, [batch, gates * hidden], with its bias.
   void (*step)(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
 } dp_recurrent_cell;
 
@@ -41,9 +42,12 @@ void dp_recurrent_specialize(dp_builder *builder, const dp_node *node, const dp_
                              dp_value *const *in, dp_value **out);
 // Activation `which` of the direction, applied to x limited by the attribute clip.
 dp_value *dp_recurrent_activate(const dp_recurrent *r, const dp_recurrent_cell *cell, int which, dp_value *x);
+// H R' + x.
+dp_value *dp_recurrent_sum(const dp_recurrent *r, dp_value *h, dp_value *x);
 // Columns [gate, gate + count) * hidden of x, or elements of a bias.
 dp_value *dp_recurrent_gate(const dp_recurrent *r, dp_value *x, int gate, int count);
-dp_value *dp_recurrent_add(dp_builder *builder, dp_value *x, dp_value *y);  // y NULL: x
+// The same columns of all gates.
+void dp_recurrent_split(const dp_recurrent *r, dp_value *x, dp_value **gates);
 
 // The operands, results and attributes that all of them have, for dp_op.
 #define DP_RECURRENT_INPUTS                                                                          \

@@ -3,11 +3,19 @@
 
 #include "ir/ops/recurrent.h"
 
-dp_value *dp_recurrent_add(dp_builder *b, dp_value *x, dp_value *y) { return y ? dp_build2(b, "Add", x, y) : x; }
+dp_value *dp_recurrent_sum(const dp_recurrent *r, dp_value *h, dp_value *x) {
+  return dp_build(r->builder, "Gemm", 3, (dp_value *[]){h, r->recurrent, x}, 1, 0, NULL);
+}
 
 dp_value *dp_recurrent_gate(const dp_recurrent *r, dp_value *x, int gate, int count) {
   if (!x || count == r->gates) return x;
   return dp_compose_slice(r->builder, x, x->type.shape.rank - 1, gate * r->hidden, (gate + count) * r->hidden);
+}
+
+void dp_recurrent_split(const dp_recurrent *r, dp_value *x, dp_value **gates) {
+  const dp_attr axis = dp_attr_int("axis", x->type.shape.rank - 1);
+  const dp_value *first = dp_build(r->builder, "Split", 1, &x, r->gates, 1, &axis);
+  for (int i = 0; i < r->gates && !r->builder->status; i++) gates[i] = first->producer->outputs[i];
 }
 
 // Part d of an operand that has one for each direction, without that dim.
@@ -37,10 +45,22 @@ static dp_recurrent begin(dp_builder *b, const dp_node *node, const dp_recurrent
                     .hidden = dp_common_shape(node, DP_RECURRENT_R)->dims[2].offset};
   r.recurrent = dp_compose_swap(b, of_direction(b, node, in, DP_RECURRENT_R, d), 0, 1);
   dp_value *bias = of_direction(b, node, in, DP_RECURRENT_B, d);
-  if (bias) r.bias_w = dp_compose_slice(b, bias, 0, 0, r.gates * r.hidden);
-  if (bias) r.bias_r = dp_compose_slice(b, bias, 0, r.gates * r.hidden, 2 * r.gates * r.hidden);
+  if (bias && !cell->sums) r.bias = dp_compose_slice(b, bias, 0, r.gates * r.hidden, 2 * r.gates * r.hidden);
   r.peepholes = of_direction(b, node, in, DP_RECURRENT_STATE + cell->states, d);
   return r;
+}
+
+// X W' of all steps with its bias, and that of H R' where the cell adds both alike.
+static dp_value *products(const dp_recurrent *r, const dp_recurrent_cell *cell, dp_value *const *in,
+                          dp_value *sequence) {
+  dp_builder *b = r->builder;
+  const int64_t wide = r->gates * r->hidden;
+  dp_value *weights = dp_compose_swap(b, of_direction(b, r->node, in, DP_RECURRENT_W, r->direction), 0, 1);
+  dp_value *y = dp_build2(b, "MatMul", sequence, weights);
+  dp_value *bias = of_direction(b, r->node, in, DP_RECURRENT_B, r->direction);
+  for (int i = 0; bias && i < (cell->sums ? 2 : 1); i++)
+    y = dp_build2(b, "Add", y, dp_compose_slice(b, bias, 0, i * wide, (i + 1) * wide));
+  return y;
 }
 
 // The steps of one direction. Returns Y [length, batch, hidden]; `states` holds the last states.
@@ -49,9 +69,8 @@ static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *c
   dp_builder *b = r->builder;
   dp_value **x = dp_alloc_n(b->graph->arena, (size_t)r->length, sizeof *x), *zero = NULL, *lengths = NULL;
   dp_value **y = dp_alloc_n(b->graph->arena, (size_t)r->length, sizeof *y), *sequence = in[DP_RECURRENT_X];
-  dp_value *weights = dp_compose_swap(b, of_direction(b, r->node, in, DP_RECURRENT_W, r->direction), 0, 1);
   if (dp_node_int(r->node, "layout", 0)) sequence = dp_compose_swap(b, sequence, 0, 1);
-  dp_compose_split_steps(b, dp_build2(b, "MatMul", sequence, weights), 0, r->length, x);
+  dp_compose_split_steps(b, products(r, cell, in, sequence), 0, r->length, x);
   if (dp_common_operand(r->node, DP_RECURRENT_LENGTHS)) {
     lengths = dp_compose_unsqueeze(b, in[DP_RECURRENT_LENGTHS], 1);
     zero = dp_build_fill(b, sequence->type.dtype, 0);

@@ -4,12 +4,10 @@
 static void rnn_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]);
 
 static const dp_recurrent_cell cell = {
-    .gates = 1, .states = 1, .n_activations = 1, .activations = {"Tanh"}, .step = rnn_step};
+    .gates = 1, .states = 1, .n_activations = 1, .activations = {"Tanh"}, .sums = true, .step = rnn_step};
 
 static void rnn_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RECURRENT_STATES]) {
-  dp_builder *b = r->builder;
-  dp_value *sum = dp_build2(b, "Add", x, dp_build2(b, "MatMul", states[0], r->recurrent));
-  sum = dp_recurrent_add(b, dp_recurrent_add(b, sum, r->bias_w), r->bias_r);
+  dp_value *sum = dp_recurrent_sum(r, states[0], x);
   states[0] = dp_recurrent_activate(r, &cell, 0, sum);
 }
 

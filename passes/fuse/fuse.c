@@ -3,12 +3,13 @@
 // members use are never stored.
 //
 // Where the target gains by it, a region also has what stands at its ends: products that its rows are computed from,
-// also where a Reshape stands in between, convolutions that its single elements are computed from, and reductions of its rows' values over other dims, such as the gradients of
-// biases (reductions.c). The gradients of LayerNormalization and RMSNormalization are then members too: they make rows,
-// and sums over rows beside, which only nodes of other regions or such reductions take.
+// also where a Reshape stands in between, convolutions that its single elements are computed from, and reductions of
+// its rows' values over other dims, such as the gradients of biases (reductions.c). The gradients of
+// LayerNormalization and RMSNormalization are then members too: they make rows, and sums over rows beside, which only
+// nodes of other regions or such reductions take.
 //
-// Batch normalizations and their gradients work on channels. Pointwise nodes around them join them where a channel fits
-// the cache, so that these become regions too, with all other members pointwise.
+// Batch normalizations and their gradients work on channels. Pointwise nodes around them join them where a channel
+// fits the cache, so that these become regions too, with all other members pointwise.
 //
 // Nodes are visited from the last to the first. A node joins the region of its earliest user, so that what only the
 // backward pass needs is computed there and not kept through the forward pass. The depth of a region is one more than

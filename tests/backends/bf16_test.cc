@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -70,6 +71,32 @@ struct Product : dp_bf16_product {
   }
 };
 
+// Sums in float32, in rows that lie apart, added to what is there or written over it.
+void ExpectSums(Product product, float beta) {
+  const int64_t row = product.n + 3;
+  std::vector<float> sums(static_cast<size_t>(product.m * row), 2);
+  if (beta == 0) std::fill(sums.begin(), sums.end(), std::nanf(""));
+  const std::vector<float> before = sums;
+  product.c = {}, product.beta = beta, product.sums = sums.data(), product.sums_row = row;
+  product.Run(1);
+  for (int64_t i = 0; i < product.m; i++)
+    for (int64_t j = 0; j < row; j++) {
+      const size_t at = static_cast<size_t>(i * row + j);
+      if (j >= product.n) {
+        EXPECT_EQ(memcmp(&sums[at], &before[at], sizeof sums[at]), 0) << "beside its sums";
+        continue;
+      }
+      double sum = 0, size = 0;
+      for (int64_t l = 0; l < product.k; l++) {
+        const dp_bf16_matrix &a = product.a, &b = product.b;
+        const double term = Number(a.first[i * a.row + l * a.column]) * Number(b.first[l * b.row + j * b.column]);
+        sum += term, size += std::fabs(term);
+      }
+      sum = sum * double(product.alpha) + (beta == 0 ? 0 : 2 * double(beta));
+      ASSERT_NEAR(double(sums[at]), sum, (size + 4) * 0x1p-24 * static_cast<double>(product.k + 2)) << i << ", " << j;
+    }
+}
+
 class Bfloat16 : public testing::Test {
  protected:
   void SetUp() override {
@@ -94,6 +121,14 @@ TEST_F(Bfloat16, ProductsAreThoseOfFloat64) {
       EXPECT_EQ(split.result, whole.result);
     }
   }
+}
+
+TEST_F(Bfloat16, SumsAreThoseOfFloat64) {
+  for (unsigned how = 0; how < 4; how++)
+    for (int64_t m : {1, 13, 40})
+      for (int64_t n : {1, 32, 67})
+        for (int64_t k : {0, 1, 16, 33})
+          for (float beta : {0.0f, 1.0f, -0.5f}) ExpectSums(Product(m, n, k, how | 16, how), beta);
 }
 
 // More than one block of rows, and one whose single strip is larger than a block.

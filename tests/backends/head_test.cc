@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "backends/base/head.h"
+#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/target.h"
 #include "tests/backends/drawn_head.h"
 
@@ -73,6 +74,25 @@ TEST(Head, EqualsTheReference) {
     SCOPED_TRACE(seed);
     EqualsTheReference(seed, -1);
   }
+}
+
+// Plans for the instruction for bfloat16 have another kernel than those for AVX-512 alone.
+TEST(Head, OfBfloat16ByEitherKernel) {
+  for (uint32_t seed = 0; seed < 14; seed++)
+    for (const char *isa : {"avx512", static_cast<const char *>(nullptr)}) {
+      SCOPED_TRACE(seed);
+      DrawnHead head(seed, -1, DP_BFLOAT16);
+      head.spec.isa = isa;
+      const bool native = dp_isa_allows_bf16(isa);
+      EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &head.spec, false)->name,
+                   native ? "cpu.bf16_head.dp.Region" : "cpu.head.dp.Region");
+      const std::vector<Tensor> in = head.Tensors(0, head.n_inputs), expected = ReferenceOf(Reference(), &head, in);
+      for (int threads : {1, 3}) {
+        const Computed found = Compute(&head, in, threads);
+        ASSERT_EQ(found.error, "");
+        for (size_t k = 0; k < expected.size(); k++) ExpectCloseHeads(head, expected[k], found.results[k]);
+      }
+    }
 }
 
 // A device may have no rows: sums are 0 then.

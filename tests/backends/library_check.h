@@ -58,6 +58,7 @@ inline Outcome RunKernel(const std::string &name, const dp_node *node, const std
   if (!scratch_bytes) scratch_bytes = bytes;
   std::vector<uint8_t> room(scratch_bytes + kGuard + 64, 0xa5);
   auto *scratch = reinterpret_cast<uint8_t *>(dp_align_up(reinterpret_cast<uintptr_t>(room.data()), 64));
+  std::fill(scratch, scratch + scratch_bytes, uint8_t(0xff));  // NaN, so that what is read before it is written shows
   const void *from[DP_MAX_OPERANDS] = {};
   void *to[DP_MAX_OPERANDS] = {};
   for (size_t i = 0; i < in.size(); i++) from[i] = in[i].bytes.data();
@@ -104,7 +105,8 @@ struct Ready {
     if (!built->error.empty()) return;
     for (size_t i = 0; i < built->operands.size(); i++)
       in.push_back(built->operands[i] ? DrawOperand(c, int(i), built->operands[i]->type, p.n) : Tensor());
-    out.push_back(MakeWhole(built->node->outputs[0]->type, p.n));
+    for (int i = 0; i < built->node->n_outputs; i++)
+      out.push_back(built->node->outputs[i] ? MakeWhole(built->node->outputs[i]->type, p.n) : Tensor());
   }
 };
 

@@ -4,77 +4,16 @@
 // the longest sum, for numbers near 1.
 #include <gtest/gtest.h>
 
-#include <random>
-
+#include "tests/backends/drawn_convolution.h"
 #include "tests/backends/library_check.h"
 
 namespace dp_test {
 namespace {
 
-class Random {
- public:
-  explicit Random(unsigned seed) : generator_(seed) {}
-  int64_t Int(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(generator_); }
-
- private:
-  std::mt19937 generator_;
-};
-
-std::string List(const std::vector<int64_t> &numbers) {
-  std::string text = "[";
-  for (size_t i = 0; i < numbers.size(); i++) text += (i ? "," : "") + std::to_string(numbers[i]);
-  return text + "]";
-}
-
-std::string Shape(const std::string &first, const std::vector<int64_t> &rest) {
-  std::string text = "[" + first;
-  for (int64_t extent : rest) text += "," + std::to_string(extent);
-  return text + "]";
-}
-
-// A random convolution, as the forward problem and its two gradients.
-struct Convolution {
-  std::string x, w, b, y, attrs, x_shape, w_shape;
-  double taps, windows;
-};
-
-Convolution DrawConvolution(Random &random) {
-  int rank = int(random.Int(1, 3));
-  int64_t groups = random.Int(0, 2) ? 1 : random.Int(2, 3), c = random.Int(1, 5), m = random.Int(1, 20);
-  std::vector<int64_t> x = {groups * c}, w = {c}, y = {groups * m}, strides, dilations, pads(size_t(2 * rank));
-  double taps = double(c), windows = 1;
-  for (int d = 0; d < rank; d++) {
-    int64_t kernel = random.Int(1, 3), stride = random.Int(1, 2), dilation = random.Int(1, 2);
-    int64_t begin = random.Int(0, kernel - 1), end = random.Int(0, kernel - 1), window = (kernel - 1) * dilation + 1;
-    int64_t extent = window + random.Int(0, rank == 3 ? 3 : 8);
-    x.push_back(extent);
-    w.push_back(kernel);
-    y.push_back((extent + begin + end - window) / stride + 1);
-    strides.push_back(stride);
-    dilations.push_back(dilation);
-    pads[size_t(d)] = begin;
-    pads[size_t(rank + d)] = end;
-    taps *= double(kernel);
-    windows *= double(y.back());
-  }
-  Convolution v;
-  v.x_shape = Shape("N", x);
-  v.w_shape = Shape(std::to_string(groups * m), w);
-  v.x = "float32" + v.x_shape;
-  v.w = "float32" + v.w_shape;
-  v.b = "float32" + List({groups * m});
-  v.y = "float32" + Shape("N", y);
-  v.attrs = "group=" + std::to_string(groups) + ", strides=" + List(strides) + ", dilations=" + List(dilations) +
-            ", pads=" + List(pads);
-  v.taps = taps;
-  v.windows = windows;
-  return v;
-}
-
 TEST(OneDnn, ConvolutionsEqualReference) {
   Random random(1);
   for (int i = 0; i < 40; i++) {
-    Convolution v = DrawConvolution(random);
+    Convolution v = DrawConvolution(random, "float32");
     int64_t n = i % 8 == 7 ? 0 : random.Int(1, 5);
     Check({"Conv", "", v.x + ", " + v.w + (i % 2 ? ", " + v.b : ""), v.attrs, n, v.taps + 1});
     Check({"ConvGradInput", "dp", v.w + ", " + v.y, "shape=" + v.x_shape + ", " + v.attrs, n, v.taps * 20});
@@ -83,21 +22,28 @@ TEST(OneDnn, ConvolutionsEqualReference) {
   }
 }
 
-// Small planes and many channels, whose gradients are products for each tap: also taps that lie beside all of x, more
-// samples than are multiplied at a time, none.
+// Gradients that are summed up tap by tap: also taps that lie beside all of x, more samples than are multiplied at a
+// time, none; few channels of x, and of both as many as a block has, some more and some fewer; planes that are copied
+// with a padding.
 TEST(OneDnn, GradientsByTapsEqualReference) {
   const struct {
     const char *x, *w, *y, *attrs;
-    int64_t n;
+    int64_t n, windows;
   } layers[] = {
-      {"[N,128,4,4]", "[130,128,3,3]", "[N,130,4,4]", "pads=[1,1,1,1]", 5},
-      {"[N,130,2,2]", "[128,130,3,3]", "[N,128,2,2]", "pads=[1,1,1,1]", 301},
-      {"[N,129,1,1]", "[129,129,3,3]", "[N,129,1,1]", "pads=[1,1,1,1]", 3},
-      {"[N,128,7,7]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1], strides=[2,2]", 2},
-      {"[N,128,7,7]", "[128,128,1,1]", "[N,128,4,4]", "strides=[2,2]", 2},
-      {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3},
-      {"[N,128,2,2,2]", "[128,128,2,2,2]", "[N,128,1,1,1]", "strides=[1,1,1]", 70},
-      {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0},
+      {"[N,128,4,4]", "[130,128,3,3]", "[N,130,4,4]", "pads=[1,1,1,1]", 5, 16},
+      {"[N,130,2,2]", "[128,130,3,3]", "[N,128,2,2]", "pads=[1,1,1,1]", 301, 4},
+      {"[N,129,1,1]", "[129,129,3,3]", "[N,129,1,1]", "pads=[1,1,1,1]", 3, 1},
+      {"[N,128,7,7]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1], strides=[2,2]", 2, 16},
+      {"[N,128,7,7]", "[128,128,1,1]", "[N,128,4,4]", "strides=[2,2]", 2, 16},
+      {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3, 5},
+      {"[N,128,2,2,2]", "[128,128,2,2,2]", "[N,128,1,1,1]", "strides=[1,1,1]", 70, 1},
+      {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0, 16},
+      {"[N,32,12,12]", "[37,32,3,3]", "[N,37,12,12]", "pads=[1,1,1,1]", 2, 144},
+      {"[N,33,7,9]", "[1,33,1,1]", "[N,1,7,9]", "strides=[1,1]", 10, 63},
+      {"[N,1,26,26]", "[64,1,3,3]", "[N,64,24,24]", "strides=[1,1]", 3, 576},
+      {"[N,3,33,32]", "[35,3,7,7]", "[N,35,17,16]", "pads=[3,3,3,3], strides=[2,2]", 2, 272},
+      {"[N,33,32,32]", "[9,33,3,1]", "[N,9,32,32]", "pads=[1,0,1,0]", 2, 1024},
+      {"[N,31,6]", "[32,31,3]", "[N,32,3]", "pads=[1,1], strides=[2]", 200, 3},
   };
   for (const auto &l : layers) {
     const Problem p{"ConvGradWeight",
@@ -105,11 +51,11 @@ TEST(OneDnn, GradientsByTapsEqualReference) {
                     std::string("float32") + l.x + ", float32" + l.y,
                     std::string("shape=") + l.w + ", " + l.attrs,
                     l.n,
-                    20 * double(l.n) + 1};
-    Check(p, 2, "onednn_taps");
+                    double(l.n * l.windows) + 1};
+    for (int threads : {1, 5}) Check(p, threads, "taps");
     Ready ready(p);
     const Spec spec(ready.built->node, ready.in, ready.out, 1);
-    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.onednn_taps.dp.ConvGradWeight");
+    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.taps.dp.ConvGradWeight");
   }
 }
 
@@ -160,6 +106,27 @@ TEST(OneDnn, ProductsEqualReference) {
   Check({"MatMul", "", "float32[N,4], float32[4,3]", "", 0, 4}, 2);
   Check({"MatMul", "", "float32[4,N], float32[N,3]", "", 0, 1}, 2);
   Check({"MatMul", "", "float32[5,N], float32[N,3]", "", 0, 1});
+}
+
+// Results of few rows, which oneDNN does not compute: whole blocks of columns and not, rows that are copied with a
+// padding, more terms than are taken at a time, shares that have nothing to do; and some that just fail to be such
+// products.
+TEST(OneDnn, LowProductsEqualReference) {
+  const struct {
+    const char *operands, *attrs;
+    double terms;
+  } products[] = {
+      {"float32[N,256], float32[256,96]", "beta=1.0", 256},
+      {"float32[N,70], float32[70,1024], float32[1024]", "beta=1.0", 70},
+      {"float32[N,1], float32[1,32], float32[N,32]", "beta=1.0", 1},
+      {"float32[N,300], float32[300,40]", "beta=1.0", 300},
+      {"float32[N,1024], float32[58,1024], float32[N,58]", "transB=1", 1024},
+      {"float32[N,1537], float32[5,1537]", "transB=1", 1537},
+      {"float32[N,2], float32[1,2], float32[1]", "transB=1", 2},
+      {"float32[N,37], float32[N,256]", "transA=1", 65},
+  };
+  for (const auto &p : products)
+    for (int64_t n : {0, 1, 7, 8, 33, 65}) Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
 }
 
 // Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,

@@ -1,6 +1,6 @@
-// Scratch is declared before any device exists, for the largest shard at the largest n. The fixture checks that no shard
-// on any device, at any n, needs more: for a case and every kernel of a target that takes scratch, every shard of small
-// splits on one axis and on two.
+// Scratch is declared before any device exists, for the largest shard at the largest n. The fixture checks that no
+// shard on any device, at any n, needs more: for a case and every kernel of a target that takes scratch, every shard
+// of small splits on one axis and on two.
 #ifndef DP_TESTS_BACKENDS_SCRATCH_H
 #define DP_TESTS_BACKENDS_SCRATCH_H
 

@@ -75,9 +75,12 @@ std::vector<Case> OfUsualSizes() {
                       s = std::to_string(v.stride),
                       attrs = "group=" + std::to_string(v.group) + ", pads=[" + p + "," + p + "," + p + "," + p +
                               "], strides=[" + s + "," + s + "]";
-    add("", "Conv", "float32" + x + ", float32" + w + ", float32[" + std::to_string(v.m) + "]", attrs);
-    add("dp", "ConvGradInput", "float32" + w + ", float32" + y, "shape=" + x + ", " + attrs);
-    add("dp", "ConvGradWeight", "float32" + x + ", float32" + y, "shape=" + w + ", " + attrs);
+    for (const std::string type : {"float32", "bfloat16"}) {
+      if (type == "bfloat16" && !getenv("DP_FULL") && v.c % 21 && v.c % 24) continue;
+      add("", "Conv", type + x + ", " + type + w + ", " + type + "[" + std::to_string(v.m) + "]", attrs);
+      add("dp", "ConvGradInput", type + w + ", " + type + y, "shape=" + x + ", " + attrs);
+      add("dp", "ConvGradWeight", type + x + ", " + type + y, "shape=" + w + ", " + attrs);
+    }
     add("", "AveragePool", "float32" + x, "kernel_shape=[3,3], strides=[2,2]");
     add("", "GlobalAveragePool", "float32" + x, "");
   }

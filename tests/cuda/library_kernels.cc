@@ -160,11 +160,11 @@ class Step {
     for (size_t i = 0; i < in.size(); i++) {
       rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), TensorOffset(), spec.inputs[i].present, &error));
       rooms_.back()->Write(Laid(spec.inputs[i], in[i].bytes, false).data());
-      from_[i] = rooms_.back()->Data();
+      from_.push_back(rooms_.back()->Data());
     }
     for (size_t i = 0; i < out.size(); i++) {
       rooms_.push_back(std::make_unique<Room>(out[i].bytes.size(), TensorOffset(), spec.outputs[i].present, &error));
-      to_[i] = rooms_.back()->Data();
+      to_.push_back(rooms_.back()->Data());
     }
     Take(dp_cuda_queue_create(0, false, &queue_));
     if (kernel->prepare && error.empty()) Take(kernel->prepare(&spec, &state_));
@@ -188,9 +188,9 @@ class Step {
       to_[out->size() - 1] = rooms_[over]->Data();
     }
     int instruction;
-    if (error.empty() && kernel_->settle && !settled_) Take(kernel_->settle(&spec_, state_, from_, to_));
+    if (error.empty() && kernel_->settle && !settled_) Take(kernel_->settle(&spec_, state_, from_.data(), to_.data()));
     settled_ = true;
-    if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_, to_, scratch_.Data()));
+    if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_.data(), to_.data(), scratch_.Data()));
     if (queue_) Take(dp_cuda_queue_finish(queue_, &instruction));
     for (size_t i = 0; i < out->size(); i++) {
       const size_t from = replaced_ >= 0 && i + 1 == out->size() ? over : first + i;
@@ -215,8 +215,8 @@ class Step {
   int replaced_;
   Room scratch_;
   std::vector<std::unique_ptr<Room>> rooms_;
-  const void *from_[DP_MAX_OPERANDS] = {};
-  void *to_[DP_MAX_OPERANDS] = {};
+  std::vector<const void *> from_;
+  std::vector<void *> to_;
   dp_queue *queue_ = nullptr;
   void *state_ = nullptr;
   bool settled_ = false;

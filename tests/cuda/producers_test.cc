@@ -235,6 +235,58 @@ TEST(CudaProducer, NormalizationsLeaveOtherSums) {
   }
 }
 
+// Every bit is that of separate launches.
+void ExpectSeparate(RegionBuilder *b) {
+  b->Number();
+  const std::vector<Tensor> in = b->Tensors(0, b->n_inputs), expected = OneByOne(b, in);
+  const Outcome found = RunKernel(Kernel(), b->spec, in, expected, -1);
+  ASSERT_EQ(found.error, "");
+  for (size_t k = 0; k < expected.size(); k++) EXPECT_EQ(expected[k].bytes, found.results[k].bytes) << "result " << k;
+}
+
+// A bias has one number for each of the last dim; a normalization over two dims reads more of a row.
+TEST(CudaProducer, NormalizationsOfSeveralDimsLeaveBiases) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const std::vector<int64_t> &bias : {std::vector<int64_t>{8}, std::vector<int64_t>{1, 8}}) {
+    RegionBuilder b(5);
+    const std::vector<int64_t> frame = {4, 2, 8}, row = {2, 8};
+    const int x = b.Operand(DP_BFLOAT16, frame), of_bias = b.Operand(DP_BFLOAT16, bias);
+    const int biased = b.Add("", "Add", {x, of_bias}, DP_BFLOAT16, frame, false);
+    const int wide = b.Add("", "Cast", {biased}, DP_FLOAT32, frame, false, {RegionBuilder::Int("to", DP_FLOAT32)});
+    const int sum = b.Add("", "Add", {wide, b.Operand(DP_FLOAT32, frame)}, DP_FLOAT32, frame, true);
+    b.Add("", "LayerNormalization", {sum, b.Operand(DP_FLOAT32, row), b.Operand(DP_FLOAT32, row)}, DP_FLOAT32, frame,
+          true, {RegionBuilder::Int("axis", 1)});
+    ExpectSeparate(&b);
+  }
+}
+
+// A scale that the region makes, of the sum's extents, is read when the sum has been stored.
+TEST(CudaProducer, NormalizationsReadTheirScaleLate) {
+  ASSERT_EQ(OpenDevice(), "");
+  RegionBuilder b(5);
+  const std::vector<int64_t> frame = {1, 8};
+  const auto operand = [&](const std::vector<int64_t> &extents) { return b.Operand(DP_FLOAT32, extents); };
+  const int scale = b.Add("", "Neg", {operand(frame)}, DP_FLOAT32, frame, false);
+  const int h = b.Add("", "MatMul", {operand({1, 3}), operand({3, 8})}, DP_FLOAT32, frame, false);
+  const int other = b.Add("", "MatMul", {operand({1, 3}), operand({3, 8})}, DP_FLOAT32, frame, false);
+  const int sum = b.Add("", "Add", {h, other}, DP_FLOAT32, frame, true);
+  b.Add("", "RMSNormalization", {sum, scale}, DP_FLOAT32, frame, true, {RegionBuilder::Int("axis", 0)});
+  ExpectSeparate(&b);
+}
+
+// A gradient's launch takes the Add, so that of a normalization does not.
+TEST(CudaProducer, NormalizationsLeaveTheSumsOfGradients) {
+  ASSERT_EQ(OpenDevice(), "");
+  RegionBuilder b(5);
+  const std::vector<int64_t> frame = {3, 8}, row = {8};
+  const auto operand = [&](const std::vector<int64_t> &extents) { return b.Operand(DP_FLOAT32, extents); };
+  const int dx = b.Add("dp", "RMSNormalizationGrad", {operand(frame), operand(row), operand(frame)}, DP_FLOAT32, frame,
+                       false, {RegionBuilder::Int("axis", -1)});
+  const int sum = b.Add("", "Add", {dx, operand(frame)}, DP_FLOAT32, frame, true);
+  b.Add("", "RMSNormalization", {sum, operand(row)}, DP_FLOAT32, frame, true, {RegionBuilder::Int("axis", -1)});
+  ExpectSeparate(&b);
+}
+
 // Whether the gradient takes the members around it along, and every bit is theirs.
 void ExpectAlong(const DrawnGradient::Around &around, bool along) {
   DrawnGradient g(around);

@@ -1,5 +1,5 @@
-// Scratch for GPUs (tests/backends/scratch.h), of every sample of every operator; and of rows, columns and channels that
-// are long enough to be shared by blocks, with the samples in each place among the dims.
+// Scratch for GPUs (tests/backends/scratch.h), of every sample of every operator; and of rows, columns and channels
+// that are long enough to be shared by blocks, with the samples in each place among the dims.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -72,7 +72,8 @@ TEST_F(Isa, OfBfloat16) {
   if (machine_ != "avx512" || !__builtin_cpu_supports("avx512bf16")) GTEST_SKIP() << "this machine has none";
   const std::string native = Plan("--precision=bf16"), converted = Plan("--precision=bf16 --isa=avx512");
   EXPECT_EQ(Plan("--precision=bf16 --isa=avx512_bf16"), native);
-  EXPECT_NE(native.find("cpu.bf16.Gemm"), std::string::npos);
+  for (const char *op : {"Gemm", "Conv", "dp.ConvGradInput", "dp.ConvGradWeight"})
+    EXPECT_NE(native.find(std::string("kernel cpu.bf16.") + op), std::string::npos) << op;
   EXPECT_NE(native.find("target cpu avx512_bf16"), std::string::npos);
   EXPECT_EQ(converted.find("bf16."), std::string::npos);
   EXPECT_NE(converted.find("target cpu avx512,"), std::string::npos);
@@ -88,6 +89,21 @@ TEST_F(Isa, OfBfloat16) {
   Must(Train());
   Hide("AVX2");
   Refused(Compile("--precision=bf16 --isa=avx512_bf16"), 69, {"lacks avx512_bf16", "--isa=avx2"});
+}
+
+// Plans for AVX-512 compute the same on machines with its instructions for bfloat16 and without.
+TEST_F(Isa, Avx512IsTheSameOnEitherMachine) {
+  if (machine_ != "avx512") GTEST_SKIP() << "this machine has no AVX-512";
+  for (const char *options : {"--isa=avx512", "--isa=avx512 --precision=bf16"}) {
+    unsetenv("ONEDNN_MAX_CPU_ISA");
+    const std::string plan = Plan(options);
+    Must(Train());
+    const std::vector<double> losses = Losses(File("metrics"));
+    Hide("AVX512_CORE");
+    EXPECT_EQ(Plan(options), plan);
+    Must(Train());
+    EXPECT_EQ(Losses(File("metrics")), losses);
+  }
 }
 
 TEST_F(Isa, WithoutAnyThereAreReferenceKernels) {

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "tests/tools/checkpoints.h"
 
@@ -84,14 +86,17 @@ TEST_F(Watch, KilledAndResumedItIsTheSame) {
   ASSERT_LT(course.end, size_t(kEpochs));
   const std::string watched =
       "--early-stop=5 --best=loss --keep=2 --epochs=" + std::to_string(kEpochs) + " " + eval_digits + " ";
+  const auto begun = std::chrono::steady_clock::now();
   Must(Train(Save("whole") + watched));
+  const auto took = std::chrono::steady_clock::now() - begun;
   const std::string whole = Read(File("metrics"));
   unlink(File("metrics").c_str());
   std::minstd_rand random(11);
   int killed = 0;
   for (int i = 0; i < 12; i++) {
     Start(Train(Save() + watched + "--save-every=4 --resume"));
-    usleep(20000 + random() % 200000);
+    // Shares of what the whole took, so that no machine is fast enough to end after two.
+    std::this_thread::sleep_for(took / 1000 * (random() % 200));
     Signal(SIGKILL);
     killed += Wait().code == 128 + SIGKILL;
   }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/cpu/vector/half_rows.h"
+#include "backends/cpu/vector/transpose.h"
 
 enum { ROWS = 12, COLUMNS = 32, WIDTH = 16, BLOCK_BYTES = 1 << 18 };  // WIDTH: floats of a vector
 
@@ -45,6 +46,9 @@ static void pack(const uint16_t *from, int64_t lane, int64_t step, int64_t count
         pair[2 * i + 1] = odd[i];
       }
     }
+  } else if (step == 1 && lane % 2 == 0 && (uintptr_t)from % sizeof(float) == 0) {
+    // Pairs lie together, and are moved as floats are.
+    dp_vector_transpose_avx512(count, pairs, (const float *)from, lane / 2, (float *)to, width);
   } else {
     for (int64_t i = 0; i < count; i++)
       for (int64_t p = 0; p < pairs; p++) {
@@ -82,12 +86,22 @@ static void multiply(int64_t pairs, const uint32_t *strip, const uint32_t *panel
 }
 
 static void round_row(const dp_bf16_product *p, int64_t row, int64_t column, int64_t count, float *sums) {
-  for (int64_t j = 0; j < count; j++) sums[j] *= p->alpha;
+  const float alpha = p->alpha;
+  for (int64_t j = 0; j < count; j++) sums[j] *= alpha;
   if (p->c.first) {
     const uint16_t *c = p->c.first + row * p->c.row + column * p->c.column;
     for (int64_t j = 0; j < count; j++) sums[j] += p->beta * dp_half_float(dp_half_from_bfloat16_(c[j * p->c.column]));
   }
   dp_half_to_bfloat16_row(count, sums, p->y + row * p->n + column);
+}
+
+static void add_row(const dp_bf16_product *p, int64_t row, int64_t column, int64_t count, const float *restrict sums) {
+  float *restrict to = p->sums + row * p->sums_row + column;
+  const float alpha = p->alpha, beta = p->beta;
+  if (beta == 0)
+    for (int64_t j = 0; j < count; j++) to[j] = alpha * sums[j];
+  else
+    for (int64_t j = 0; j < count; j++) to[j] = alpha * sums[j] + beta * to[j];
 }
 
 void dp_bf16_product_run(const dp_bf16_product *p, void *scratch, int part, int parts) {
@@ -108,8 +122,13 @@ void dp_bf16_product_run(const dp_bf16_product *p, void *scratch, int part, int 
       for (int64_t i = row; i < last; i += ROWS) {
         multiply(pairs, (const uint32_t *)(block + (i - row) / ROWS * of_strip),
                  (const uint32_t *)(packed + q * of_panel), sums);
-        for (int64_t r = i; r < least(last, i + ROWS); r++)
-          round_row(p, r, q * COLUMNS, least(COLUMNS, p->n - q * COLUMNS), sums + (r - i) * COLUMNS);
+        for (int64_t r = i; r < least(last, i + ROWS); r++) {
+          const int64_t count = least(COLUMNS, p->n - q * COLUMNS);
+          if (p->sums)
+            add_row(p, r, q * COLUMNS, count, sums + (r - i) * COLUMNS);
+          else
+            round_row(p, r, q * COLUMNS, count, sums + (r - i) * COLUMNS);
+        }
       }
   }
 }

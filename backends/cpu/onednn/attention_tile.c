@@ -14,6 +14,30 @@ dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
   return dp_primitive_sgemm_prepare();
 }
 
+static dp_status multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const void *a,
+                          int64_t lda, const void *b, int64_t ldb, float beta, float *y, int64_t ldy, void *room) {
+  (void)room;
+  return dp_primitive_sgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy, 1);
+}
+
+static const void *operand(int64_t count, const float *tile, void *room) {
+  (void)count, (void)room;
+  return tile;
+}
+
+static double dot(int64_t count, const void *x, const void *y) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; i++) sum += (double)((const float *)x)[i] * (double)((const float *)y)[i];
+  return sum;
+}
+
+const dp_attention_type dp_attention_float32 = {
+    .bytes = sizeof(float),
+    .multiply = multiply,
+    .operand = operand,
+    .dot = dot,
+};
+
 static void add_mask(const dp_attention *a, const float *mask, int64_t keys, float *s) {
   const int64_t stride = a->mask_stride[3];
   if (stride == 1)
@@ -41,12 +65,12 @@ static int64_t mask_at(const dp_attention *a, const dp_attention_tile *t, int64_
   return dp_attention_mask(a, t->batch, t->head, t->row + row) + t->key * a->mask_stride[3];
 }
 
-dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_tile *t, const float *q, const float *k,
-                                   const void *mask, float *s) {
-  q += dp_attention_query(a, t->batch, t->head, t->row, a->size);
-  k += dp_attention_key(a, t->batch, t->group, a->size) + t->key * a->groups * a->size;
-  DP_TRY(dp_primitive_sgemm(false, true, t->rows, t->keys, a->size, (float)a->scale, q, a->heads * a->size, k,
-                            a->groups * a->size, 0, s, t->keys, 1));
+dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_type *type, const dp_attention_tile *t,
+                                   const void *q, const void *k, const void *mask, float *s, void *room) {
+  q = dp_attention_at(type, q, dp_attention_query(a, t->batch, t->head, t->row, a->size));
+  k = dp_attention_at(type, k, dp_attention_key(a, t->batch, t->group, a->size) + t->key * a->groups * a->size);
+  DP_TRY(type->multiply(false, true, t->rows, t->keys, a->size, (float)a->scale, q, a->heads * a->size, k,
+                        a->groups * a->size, 0, s, t->keys, room));
   for (int64_t i = 0; i < t->rows && a->mask; i++) {
     if (a->mask == DP_BOOL)
       replace_masked(a, (const bool *)mask + mask_at(a, t, i), t->keys, s + i * t->keys);

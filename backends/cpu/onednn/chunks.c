@@ -9,21 +9,23 @@ enum { MAX_DOUBLINGS = 6 };  // chunks of 1 to 64 samples
 static const int64_t chunk_bytes = 4 << 20;
 
 struct dp_chunks {
-  int64_t samples, x_sample, y_sample;          // elements of a sample
+  int64_t samples, x_sample, y_sample;          // the latter in bytes
   int doublings;                                // the largest chunk has 1 << doublings samples
   dp_primitive *primitives[MAX_DOUBLINGS + 1];  // for 2^i samples; NULL when not needed
 };
 
-static int64_t sample_elements(const dp_primitive_spec *p, bool of_x) {
+static int64_t element_bytes(const dp_primitive_spec *p) { return p->bf16 ? 2 : 4; }
+
+static int64_t sample_bytes(const dp_primitive_spec *p, bool of_x) {
   int64_t count = of_x ? p->x_channels : p->y_channels;
   for (int i = 0; i < p->window.rank; i++) count *= of_x ? p->window.x[i] : p->window.y[i];
-  return count;
+  return count * element_bytes(p);
 }
 
 // The largest chunk. It is the same for any number of samples and any split of the channels, because the scratch
 // declared for the largest shard must suffice for all.
 static int doublings_of(const dp_primitive_spec *p) {
-  int64_t sample = p->whole_sample * (int64_t)sizeof(float), weights = p->whole_weights * (int64_t)sizeof(float);
+  int64_t sample = p->whole_sample * element_bytes(p), weights = p->whole_weights * element_bytes(p);
   int i = 0;
   while (i < MAX_DOUBLINGS && ((sample << (i + 1)) <= dp_max_i64(chunk_bytes, weights) || (1 << i) < p->threads)) i++;
   return i;
@@ -36,11 +38,15 @@ static dp_primitive_spec chunk_spec(const dp_primitive_spec *p, int doublings) {
 }
 
 bool dp_chunks_exist(const dp_primitive_spec *primitive) {
-  uint64_t bytes;
-  dp_primitive_spec one = chunk_spec(primitive, 0);
-  dp_status status = dp_primitive_scratch_bytes(&one, &bytes);
-  bool found = !status;
-  dp_status_free(status);
+  const int last = primitive->bf16 ? doublings_of(primitive) : 0;
+  bool found = true;
+  for (int i = 0; found && i <= last && ((int64_t)1 << i) <= primitive->samples; i++) {
+    uint64_t bytes;
+    dp_primitive_spec chunk = chunk_spec(primitive, i);
+    dp_status status = dp_primitive_scratch_bytes(&chunk, &bytes);
+    found = !status;
+    dp_status_free(status);
+  }
   return found;
 }
 
@@ -60,8 +66,8 @@ dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **resul
   dp_chunks *c = calloc(1, sizeof *c);
   if (!c) return dp_fail(DP_EX_MEMORY, "out of memory");
   c->samples = primitive->samples;
-  c->x_sample = sample_elements(primitive, true);
-  c->y_sample = sample_elements(primitive, false);
+  c->x_sample = sample_bytes(primitive, true);
+  c->y_sample = sample_bytes(primitive, false);
   c->doublings = doublings_of(primitive);
   for (int i = 0; i <= c->doublings; i++) {
     bool needed = i == c->doublings ? c->samples >> i != 0 : (c->samples >> i & 1) != 0;
@@ -87,8 +93,8 @@ dp_status dp_chunks_run(const dp_chunks *c, const dp_primitive_data *data, void 
   for (int i = c->doublings; i >= 0; i--)
     for (bool again = false; c->samples - at >= (int64_t)1 << i; again = true) {
       dp_primitive_data d = *data;
-      d.x = (const float *)data->x + at * c->x_sample;
-      d.y = (const float *)data->y + at * c->y_sample;
+      d.x = (const char *)data->x + at * c->x_sample;
+      d.y = (const char *)data->y + at * c->y_sample;
       DP_TRY(dp_primitive_run(c->primitives[i], &d, scratch, at > 0, again));
       at += (int64_t)1 << i;
     }

@@ -2,22 +2,6 @@
 #define KIND DP_PRIMITIVE_CONV
 #include "backends/cpu/onednn/windowed_kernel.h"
 
-// The result of Conv when this device has no input channels.
-static void fill_with_bias(const dp_local *y, const float *bias, float *to) {
-  int64_t channels = y->extents[1], count = dp_local_count(y);
-  int64_t plane = count ? count / y->extents[0] / channels : 0;
-  for (int64_t i = 0; i < count; i++) to[i] = bias ? bias[i / plane % channels] : 0;
-}
-
-static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
-                     int part, int parts) {
-  (void)part, (void)parts;
-  const float *bias = spec->n_inputs > 2 ? in[2] : NULL;
-  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], in[1], bias, out[0]}, scratch);
-  fill_with_bias(&spec->outputs[0].local, bias, out[0]);
-  return DP_OK;
-}
-
 const dp_kernel dp_kernel_onednn_Conv = {
     .name = "cpu.onednn.Conv",
     .op = "Conv",
@@ -30,5 +14,5 @@ const dp_kernel dp_kernel_onednn_Conv = {
     .release = dp_windowed_release,
     .own_threads = true,
     .isa = true,
-    .run = run,
+    .run = dp_windowed_run_conv,
 };

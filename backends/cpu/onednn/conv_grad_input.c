@@ -2,12 +2,6 @@
 #define KIND DP_PRIMITIVE_CONV_GRAD_INPUT
 #include "backends/cpu/onednn/windowed_kernel.h"
 
-static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
-                     int part, int parts) {
-  (void)part, (void)parts;
-  return dp_windowed_run(spec, state, &(dp_primitive_data){out[0], in[0], NULL, in[1]}, out[0], scratch);
-}
-
 const dp_kernel dp_kernel_onednn_dp_ConvGradInput = {
     .name = "cpu.onednn.dp.ConvGradInput",
     .op = "ConvGradInput",
@@ -20,5 +14,5 @@ const dp_kernel dp_kernel_onednn_dp_ConvGradInput = {
     .release = dp_windowed_release,
     .own_threads = true,
     .isa = true,
-    .run = run,
+    .run = dp_windowed_run_conv_grad_input,
 };

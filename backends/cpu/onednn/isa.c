@@ -2,6 +2,7 @@
 #include "backends/cpu/onednn/isa.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,7 +47,13 @@ bool dp_isa_allows_bf16(const char *isa) {
 const char *dp_isa_of_machine(void) { return has_avx512() ? "avx512" : has_avx2() ? "avx2" : NULL; }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *held;  // guarded by lock
+static _Atomic(const char *) held;  // written with the lock held
+
+// Without instructions for bfloat16 oneDNN has other kernels for it, and the same for float32.
+static dnnl_cpu_isa_t most_of(bool avx512) {
+  if (!avx512) return dnnl_cpu_isa_avx2;
+  return dp_isa_allows_bf16(NULL) ? dnnl_cpu_isa_avx512_core_bf16 : dnnl_cpu_isa_avx512_core;
+}
 
 // oneDNN accepts a limit only before its first use, and dp_isa_hold_default comes before that.
 static dp_status hold(const char *isa) {
@@ -55,7 +62,7 @@ static dp_status hold(const char *isa) {
     return dp_fail(EX_CONFIG,
                    "this process already runs kernels for %s, so it cannot run a plan for %s: start another process",
                    held, isa);
-  if (!held && dnnl_set_max_cpu_isa(avx512 ? dnnl_cpu_isa_avx512_core : dnnl_cpu_isa_avx2) != dnnl_success)
+  if (!held && dnnl_set_max_cpu_isa(most_of(avx512)) != dnnl_success)
     return dp_fail(EX_SOFTWARE, "oneDNN was used before its instruction set was chosen");
   held = avx512 ? "avx512" : "avx2";
   return DP_OK;
@@ -88,3 +95,11 @@ const char *dp_isa_hold_default(void) {
   pthread_mutex_unlock(&lock);
   return isa;
 }
+
+static bool is_held(const char *isa) {
+  const char *now = atomic_load_explicit(&held, memory_order_relaxed);
+  return now && !strcmp(now, isa);
+}
+
+bool dp_isa_holds_avx2(void) { return is_held("avx2"); }
+bool dp_isa_holds_avx512(void) { return is_held("avx512"); }

@@ -52,7 +52,9 @@ static dp_status check(dnnl_status_t status, const char *what) {
 
 // ---- descriptions ---------------------------------------------------------------------------------------------------
 
-static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims) {
+static dnnl_data_type_t type_of(const dp_primitive_spec *s) { return s->bf16 ? dnnl_bf16 : dnnl_f32; }
+
+static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims, dnnl_data_type_t type) {
   dnnl_dims_t d = {0}, strides = {0};
   int64_t stride = 1;
   for (int i = rank - 1; i >= 0; i--) {
@@ -60,7 +62,7 @@ static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *d
     strides[i] = stride;
     stride *= dims[i];
   }
-  CALL(dnnl_memory_desc_init_by_strides(desc, rank, d, dnnl_f32, strides));
+  CALL(dnnl_memory_desc_init_by_strides(desc, rank, d, type, strides));
   return DP_OK;
 }
 
@@ -68,7 +70,7 @@ static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *d
 static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *plain, bool keep) {
   *desc = *plain;
   if (keep) return DP_OK;
-  CALL(dnnl_memory_desc_init_by_tag(desc, plain->ndims, plain->dims, dnnl_f32, dnnl_format_tag_any));
+  CALL(dnnl_memory_desc_init_by_tag(desc, plain->ndims, plain->dims, plain->data_type, dnnl_format_tag_any));
   return DP_OK;
 }
 
@@ -93,9 +95,17 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
                        .result = backward_weight,
                        .argument = backward_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS};
   p->slots[Y] = (slot){.present = true, .result = forward, .argument = forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST};
-  DP_TRY(plain_desc(&p->slots[X].plain, 2 + g->rank, x));
-  if (!pooling) DP_TRY(plain_desc(&p->slots[W].plain, at, w));
-  return plain_desc(&p->slots[Y].plain, 2 + g->rank, y);
+  const dnnl_data_type_t type = type_of(s), of_w = backward_weight ? dnnl_f32 : type;
+  DP_TRY(plain_desc(&p->slots[X].plain, 2 + g->rank, x, type));
+  if (!pooling) DP_TRY(plain_desc(&p->slots[W].plain, at, w, of_w));
+  return plain_desc(&p->slots[Y].plain, 2 + g->rank, y, type);
+}
+
+// Other kernels for bfloat16 compute as the instruction would, slowly.
+static dp_status check_native(const dp_primitive *p) {
+  const char *name = "";
+  CALL(dnnl_primitive_desc_query(p->desc, dnnl_query_impl_info_str, 0, &name));
+  return strstr(name, "avx512_core_bf16") ? DP_OK : dp_fail(EX_SOFTWARE, "oneDNN: %s is not for AVX-512 BF16", name);
 }
 
 static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, const dnnl_primitive_attr_t attr) {
@@ -108,11 +118,11 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
     end[i] = s->window.pad_end[i];
   }
   // For a few channels, blocks of 16 are mostly padding: measured 2 to 4 times slower than plain for 1 and 3 channels.
-  bool keep = s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT && s->groups == 1 && s->x_channels < 8;
+  bool keep = s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT && s->groups == 1 && s->x_channels < 8 && !s->bf16;
   DP_TRY(loose_desc(&x, &p->slots[X].plain, keep));
   DP_TRY(loose_desc(&w, &p->slots[W].plain, keep));
   DP_TRY(loose_desc(&y, &p->slots[Y].plain, keep));
-  DP_TRY(plain_desc(&bias, 1, &s->y_channels));
+  DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s)));
   dnnl_convolution_desc_t desc;
   dnnl_alg_kind_t algorithm = dnnl_convolution_direct;
   if (s->kind == DP_PRIMITIVE_CONV)
@@ -124,7 +134,7 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
     CALL(dnnl_dilated_convolution_backward_weights_desc_init(&desc, algorithm, &x, &w, NULL, &y, stride, dilation,
                                                              begin, end));
   CALL(dnnl_primitive_desc_create(&p->desc, &desc, attr, p->engine, NULL));
-  return DP_OK;
+  return s->bf16 ? check_native(p) : DP_OK;
 }
 
 static dp_status describe_pool(dp_primitive *p, const dp_primitive_spec *s, const dnnl_primitive_attr_t attr) {
@@ -235,7 +245,7 @@ static dp_status make_primitive(dp_primitive *p, const dp_primitive_spec *spec) 
   }
   if (spec->bias) {
     dnnl_memory_desc_t bias;
-    DP_TRY(plain_desc(&bias, 1, &spec->y_channels));
+    DP_TRY(plain_desc(&bias, 1, &spec->y_channels, type_of(spec)));
     DP_TRY(make_memory(p, &bias, &p->bias));
   }
   // All steps share one scratchpad, since they run one after another. Only its size matters.

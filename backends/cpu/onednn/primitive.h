@@ -23,6 +23,8 @@ typedef struct {
   int64_t samples, x_channels, y_channels, groups;  // all > 0; groups: 1 for pooling
   dp_geometry window;                               // from dp_geometry_make
   bool bias;                                        // for DP_PRIMITIVE_CONV
+  // Convolutions: x, w, bias, y and their gradients are bfloat16, but dw is float32. Sums are float32, rounded once.
+  bool bf16;
   int threads;
   // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
   // these, so they are the same on all devices.
@@ -36,7 +38,8 @@ typedef struct {
 
 typedef struct dp_primitive dp_primitive;
 
-// The most scratch that the primitive needs. EX_SOFTWARE: oneDNN has no primitive for this spec.
+// The most scratch that the primitive needs. EX_SOFTWARE: oneDNN has no primitive for this spec; for bf16, none that
+// multiplies by the instruction for it.
 dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *bytes) DP_MUST_USE;
 dp_status dp_primitive_create(const dp_primitive_spec *spec, dp_primitive **primitive) DP_MUST_USE;
 void dp_primitive_destroy(dp_primitive *primitive);  // NULL is allowed

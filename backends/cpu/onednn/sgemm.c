@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/alignment.h"
+#include "backends/cpu/onednn/low_product.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/reference/reference.h"
 #include "ir/base/tsan.h"
@@ -11,8 +12,8 @@
 // Floats: of the distance between rows that slows reading down, and of the padding. A block has at most ROWS rows of
 // WIDTH floats, which the second cache holds. A copy that is read fewer than TIMES times costs more than it saves.
 enum { PERIOD = 256, PADDING = 16, ROWS = 256, WIDTH = 512, TIMES = 8 };
-// Parts begin at multiples of so many rows or columns, a cache line.
-enum { UNIT = 16 };
+// Parts begin at multiples of so many rows or columns: two cache lines, a block of low products.
+enum { UNIT = 32 };
 
 // ---- parts ----------------------------------------------------------------------------------------------------------
 
@@ -51,7 +52,10 @@ static uint64_t a_bytes(const dp_sgemm *p) { return p->trans_a ? block_bytes(p->
 
 static uint64_t b_bytes(const dp_sgemm *p) { return p->trans_b ? 0 : block_bytes(p->k, p->n, p->m); }
 
-uint64_t dp_sgemm_bytes(const dp_sgemm *p) { return a_bytes(p) + b_bytes(p); }
+uint64_t dp_sgemm_bytes(const dp_sgemm *p) {
+  const uint64_t copies = a_bytes(p) + b_bytes(p), low = dp_low_product_bytes(p);
+  return copies > low ? copies : low;
+}
 
 // An operand as it lies in memory. copy: NULL, or where blocks of it go.
 typedef struct {
@@ -82,8 +86,8 @@ static void scale(const dp_sgemm *p, const dp_sgemm_share *s, float beta, float 
     for (int64_t j = s->column; j < s->column + s->columns; j++) y[i * p->n + j] = beta ? beta * y[i * p->n + j] : 0;
 }
 
-dp_status dp_sgemm_run(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, const float *a, const float *b,
-                       float beta, float *y, void *room, int threads) {
+static dp_status run_library(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, const float *a, const float *b,
+                             float beta, float *y, void *room, int threads) {
   if (s->rows == 0 || s->columns == 0) return DP_OK;
   if (p->k == 0) scale(p, s, beta, y);
   operand left = {a, p->trans_a ? p->m : p->k, p->trans_a, NULL},
@@ -109,4 +113,15 @@ dp_status dp_sgemm_run(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, 
     }
   }
   return DP_OK;
+}
+
+dp_status dp_sgemm_run(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, const float *a, const float *b,
+                       float beta, float *y, void *room, int threads) {
+  dp_sgemm_share rest = *s;
+  if (threads <= 1 && dp_low_product_fits(p, s, alpha, beta)) {
+    const int64_t columns = dp_low_product_run(p, s, a, b, beta, y, room);
+    rest.column += columns;
+    rest.columns -= columns;
+  }
+  return run_library(p, &rest, alpha, a, b, beta, y, room, threads);
 }

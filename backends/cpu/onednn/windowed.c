@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "backends/cpu/onednn/isa.h"
+
 enum { RESULT = -1, ABSENT = -2 };
 
 // The operand number of x and w for each operator, or RESULT or ABSENT.
@@ -56,6 +58,7 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
   dp_primitive_spec p = {.kind = kind, .samples = x->extents[0], .x_channels = x->extents[1], .threads = spec->threads};
   p.groups = w ? dp_geometry_groups(dp_node_int(spec->node, "group", 1), x->extents[1], w->extents[1]) : 1;
   p.y_channels = w ? w->extents[0] : x->extents[1];
+  p.bf16 = spec->inputs[0].dtype == DP_BFLOAT16;
   p.bias = kind == DP_PRIMITIVE_CONV && spec->n_inputs > 2 && spec->inputs[2].present;
   p.window = whole_plane(x);
   if (kind != DP_PRIMITIVE_GLOBAL_AVERAGE_POOL)
@@ -66,20 +69,6 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
   return DP_OK;
 }
 
-bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
-  const dp_local *x = local_at(spec, operands_of[kind].x);
-  if (spec->inputs[0].dtype != DP_FLOAT32 || x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL) return false;
-  if (x->symbolic & ~1u) return false;  // the scratch for every n is unknown
-  for (int d = 2; d < x->rank; d++)
-    if (x->shards[d] > 1) return false;
-  dp_primitive_spec p;
-  bool empty;
-  dp_status status = spec_of(spec, kind, &p, &empty);
-  bool found = !status && (empty || dp_chunks_exist(&p));
-  dp_status_free(status);
-  return found;
-}
-
 // The numbers of channels that shards can have. x's differ when channels are split by groups (y's with them) or within
 // each group (w's dim 1 with them), y's when they are split within each group (ir/ops/conv_rules.c).
 typedef struct {
@@ -87,7 +76,8 @@ typedef struct {
   int of_x, of_y;  // 1: all shards have equally many; 2: some have fewer
 } channel_counts;
 
-static channel_counts count_channels(const dp_local *x, const dp_local *w) {
+static channel_counts counts_of(const dp_kernel_spec *spec, dp_primitive_kind kind) {
+  const dp_local *x = local_at(spec, operands_of[kind].x), *w = local_at(spec, operands_of[kind].w);
   channel_counts c = {.of_x = x->k[1] % x->shards[1] ? 2 : 1, .of_y = 1};
   c.by_groups = w && x->shards[1] > 1 && w->shards[1] == 1;
   if (w && !c.by_groups && w->k[0] % w->shards[0]) c.of_y = 2;
@@ -111,14 +101,43 @@ static bool set_channels(const dp_kernel_spec *spec, dp_primitive_kind kind, con
   return in_group && p->x_channels && p->y_channels;
 }
 
+// In bfloat16 and three spatial dims, oneDNN 2.6 gives some wrong gradients of weights.
+static bool is_computed(const dp_kernel_spec *spec, const dp_local *x) {
+  if (spec->inputs[0].dtype == DP_BFLOAT16) return x->rank <= 2 + 2 && dp_isa_allows_bf16(spec->isa);
+  return spec->inputs[0].dtype == DP_FLOAT32;
+}
+
+// Whether the scratch for every n is known.
+static bool is_known(const dp_local *x) {
+  if (x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL || x->symbolic & ~1u) return false;
+  for (int d = 2; d < x->rank; d++)
+    if (x->shards[d] > 1) return false;
+  return true;
+}
+
+bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
+  const dp_local *x = local_at(spec, operands_of[kind].x);
+  if (!is_computed(spec, x) || !is_known(x)) return false;
+  dp_primitive_spec p;
+  bool empty;
+  dp_status status = spec_of(spec, kind, &p, &empty);
+  bool found = !status;
+  if (found && !empty) {
+    const channel_counts counts = counts_of(spec, kind);
+    for (int i = 0; found && i < counts.of_x * counts.of_y; i++)
+      if (set_channels(spec, kind, &counts, i, &p)) found = dp_chunks_exist(&p);
+  }
+  dp_status_free(status);
+  return found;
+}
+
 uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   dp_primitive_spec p;
   bool empty;
   uint64_t most = 0;
   dp_status status = spec_of(spec, kind, &p, &empty);
   if (!status && !empty) {
-    const channel_counts counts =
-        count_channels(local_at(spec, operands_of[kind].x), local_at(spec, operands_of[kind].w));
+    const channel_counts counts = counts_of(spec, kind);
     for (int i = 0; i < counts.of_x * counts.of_y; i++)
       if (set_channels(spec, kind, &counts, i, &p)) most = max_bytes(most, dp_chunks_scratch_bytes(&p));
   }
@@ -141,7 +160,36 @@ void dp_windowed_release(void *state) { dp_chunks_destroy(state); }
 dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_primitive_data *data, void *result,
                           void *scratch) {
   if (state) return dp_chunks_run(state, data, scratch);
-  const int64_t bytes = dp_local_count(&spec->outputs[0].local) * (int64_t)sizeof(float);
+  const int64_t bytes = dp_local_count(&spec->outputs[0].local) * (int64_t)dp_type_bytes(spec->outputs[0].dtype);
   if (bytes) memset(result, 0, (size_t)bytes);
   return DP_OK;
+}
+
+// ---- runs of kernels ------------------------------------------------------------------------------------------------
+
+// bias: NULL for zeros.
+static void fill_with_bias(const dp_kernel_operand *y, const char *bias, char *to) {
+  const int64_t channels = y->local.extents[1], count = dp_local_count(&y->local);
+  const int64_t plane = count ? count / y->local.extents[0] / channels : 0;
+  const size_t bytes = dp_type_bytes(y->dtype);
+  for (int64_t i = 0; i < count; i++, to += bytes)
+    if (bias)
+      memcpy(to, bias + (size_t)(i / plane % channels) * bytes, bytes);
+    else
+      memset(to, 0, bytes);
+}
+
+dp_status dp_windowed_run_conv(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out,
+                               void *scratch, int part, int parts) {
+  (void)part, (void)parts;
+  const void *bias = spec->n_inputs > 2 ? in[2] : NULL;
+  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], in[1], bias, out[0]}, scratch);
+  fill_with_bias(&spec->outputs[0], bias, out[0]);
+  return DP_OK;
+}
+
+dp_status dp_windowed_run_conv_grad_input(const dp_kernel_spec *spec, void *state, const void *const *in,
+                                          void *const *out, void *scratch, int part, int parts) {
+  (void)part, (void)parts;
+  return dp_windowed_run(spec, state, &(dp_primitive_data){out[0], in[0], NULL, in[1]}, out[0], scratch);
 }

@@ -1,5 +1,5 @@
-// Kernels of convolution and pooling by oneDNN: from a kernel's spec to chunks of a primitive, float32 in plain
-// layouts.
+// Kernels of convolution and pooling by oneDNN: from a kernel's spec to chunks of a primitive, in plain layouts. They
+// take float32, and convolutions bfloat16 (backends/cpu/bf16).
 //
 // If an extent is 0 there is no primitive: the state is NULL and run only fills the result.
 #ifndef DP_BACKENDS_CPU_ONEDNN_WINDOWED_H
@@ -19,5 +19,10 @@ void dp_windowed_release(void *state);
 // empty sum.
 dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_primitive_data *data, void *result,
                           void *scratch);
+// dp_kernel.run of Conv and of dp.ConvGradInput, of either type. Without input channels Conv's result is its bias.
+dp_status dp_windowed_run_conv(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out,
+                               void *scratch, int part, int parts);
+dp_status dp_windowed_run_conv_grad_input(const dp_kernel_spec *spec, void *state, const void *const *in,
+                                          void *const *out, void *scratch, int part, int parts);
 
 #endif

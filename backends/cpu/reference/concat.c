@@ -6,15 +6,14 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   (void)state, (void)scratch;
   const dp_local *y = &spec->outputs[0].local;
   int axis = dp_axis(dp_node_int(spec->node, "axis", 0), y->rank);
-  int64_t lo, hi, inner = dp_product(y->extents, axis + 1, y->rank) * (int64_t)dp_type_bytes(spec->inputs[0].dtype);
-  dp_part_range(dp_product(y->extents, 0, axis), part, parts, &lo, &hi);
-  for (int64_t row = lo; row < hi; row++) {
-    char *to = (char *)out[0] + row * y->extents[axis] * inner;
-    for (int i = 0; i < spec->n_inputs; i++) {
-      int64_t bytes = dp_in_extents(spec, i)[axis] * inner;
-      dp_copy(to, (const char *)in[i] + row * bytes, bytes);
-      to += bytes;
-    }
+  const int64_t inner = dp_product(y->extents, axis + 1, y->rank) * (int64_t)dp_type_bytes(spec->inputs[0].dtype);
+  const int64_t pieces = spec->n_inputs;
+  int64_t lo, hi, begins[DP_MAX_OPERANDS + 1] = {0};  // of the operands in a row
+  for (int i = 0; i < pieces; i++) begins[i + 1] = begins[i] + dp_in_extents(spec, i)[axis] * inner;
+  dp_part_range(dp_product(y->extents, 0, axis) * pieces, part, parts, &lo, &hi);
+  for (int64_t at = lo; at < hi; at++) {
+    const int64_t row = at / pieces, i = at % pieces, bytes = begins[i + 1] - begins[i];
+    dp_copy((char *)out[0] + row * begins[pieces] + begins[i], (const char *)in[i] + row * bytes, bytes);
   }
   return DP_OK;
 }

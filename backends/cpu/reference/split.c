@@ -23,10 +23,11 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
   int64_t lo, hi, bounds[DP_MAX_OPERANDS + 1];
   int64_t inner = dp_product(x->extents, axis + 1, x->rank) * (int64_t)dp_type_bytes(spec->inputs[0].dtype);
   DP_TRY(bounds_of(spec, axis, bounds));
-  dp_part_range(dp_product(x->extents, 0, axis), part, parts, &lo, &hi);
-  for (int i = 0; i < spec->n_outputs; i++) {
-    int64_t bytes = (bounds[i + 1] - bounds[i]) * inner;
-    for (int64_t row = lo; row < hi && dp_has_out(spec, i); row++)
+  const int64_t pieces = spec->n_outputs;
+  dp_part_range(dp_product(x->extents, 0, axis) * pieces, part, parts, &lo, &hi);
+  for (int64_t at = lo; at < hi; at++) {
+    const int64_t row = at / pieces, i = at % pieces, bytes = (bounds[i + 1] - bounds[i]) * inner;
+    if (dp_has_out(spec, (int)i))
       dp_copy((char *)out[i] + row * bytes, (const char *)in[0] + (row * x->extents[axis] + bounds[i]) * inner, bytes);
   }
   return DP_OK;

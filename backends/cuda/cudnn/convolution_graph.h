@@ -11,8 +11,8 @@ extern "C" {
 // Of tensors in graph and variant pack.
 enum { DP_CUDNN_X = 1, DP_CUDNN_W, DP_CUDNN_Y, DP_CUDNN_BIAS, DP_CUDNN_RESIDUAL };
 
-// Adds descriptors of a graph to the plan; handle NULL: there is none. What follows a convolution is computed in float32
-// before its result is rounded and stored.
+// Adds descriptors of a graph to the plan; handle NULL: there is none. What follows a convolution is computed in
+// float32 before its result is rounded and stored.
 cudnnStatus_t dp_cudnn_convolution_graph(dp_cudnn_plan *plan, cudnnHandle_t handle, const dp_cudnn_spec *spec,
                                          cudnnBackendDescriptor_t *graph);
 

@@ -1,5 +1,6 @@
-// The sums of dy and of dy * z over a share of each channel, where channels are neighbours; z = (x - mean) * invstd. Few
-// are added in REAL before what comes of them is converted to double, or one by one where REAL has no room for that.
+// The sums of dy and of dy * z over a share of each channel, where channels are neighbours; z = (x - mean) * invstd.
+// Few are added in REAL before what comes of them is converted to double, or one by one where REAL has no room for
+// that.
 #include "backends/cuda/device/batch_rows.h"
 
 DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, 3) {

@@ -1,10 +1,10 @@
-// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH elements
-// a thread. Elements are computed with relative to the row's first one, so that W is exact enough for their mean. Rows
-// for which W has no room are computed in double, from memory.
+// Normalises short rows of type T, a warp for each, which keeps the row in registers: VECTORS vectors of WIDTH
+// elements a thread. Elements are computed with relative to the row's first one, so that W is exact enough for their
+// mean. Rows for which W has no room are computed in double, from memory.
 //
-// TAKES_U: x has type U. ADDS: to each element of x, rounded to T, that of `other` is added; ADDS_ROW: before that, that
-// of `row`, in U. What comes out is normalized, and stored where STORES_SUM, also where an operand is. The result has
-// type U where STORES_U.
+// TAKES_U: x has type U. ADDS: to each element of x, rounded to T, that of `other` is added; ADDS_ROW: before that,
+// that of `row`, in U. What comes out is normalized, and stored where STORES_SUM, also where an operand is. The result
+// has type U where STORES_U.
 #include "backends/cuda/device/block.h"
 #include "backends/cuda/device/normalization.h"
 #include "backends/cuda/device/vectors.h"

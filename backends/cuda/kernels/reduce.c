@@ -80,7 +80,7 @@ enum { ENOUGH_BLOCKS = 528, LEAST_SHARE = 2048, LEAST_ROWS = 64, MOST_OF_WARP = 
 typedef struct {
   dp_reduce_dims kept, reduced;
   double divisor;
-  bool columns;
+  bool columns, alike;     // alike: smaller shards are divided in the same way
   int sharers, vector;     // threads of a result; elements that a thread reads at once
   int64_t blocks, splits;  // of the results; of each
 } division;
@@ -128,29 +128,6 @@ static void put_in_nhwc(dp_local *x, bool *reduced) {
   }
 }
 
-static dp_status find_dims(const dp_kernel_spec *spec, dp_local *x, bool *reduced) {
-  *x = spec->inputs[0].local;
-  DP_TRY(dp_reduce_axes(spec->node, x->rank, reduced));
-  if (spec->inputs[0].layout == DP_LAYOUT_NHWC) put_in_nhwc(x, reduced);
-  return DP_OK;
-}
-
-static dp_status divide(const dp_kernel_spec *spec, division *made) {
-  dp_local x;
-  division d = {.divisor = 1};
-  bool reduced[DP_MAX_RANK];
-  DP_TRY(find_dims(spec, &x, reduced));
-  dp_cuda_reduce_dims(&x, reduced, &d.kept, &d.reduced);
-  for (int i = 0; i < x.rank; i++)
-    if (reduced[i]) d.divisor *= (double)x.whole[i];
-  if (d.divisor == 0) d.divisor = 1;
-  share(&d, dp_type_bytes(spec->inputs[0].dtype));
-  *made = d;
-  return DP_OK;
-}
-
-// ---- scratch --------------------------------------------------------------------------------------------------------
-
 // Whether every smaller shard, and every smaller number of samples, divides alike but in fewer shares: where only the
 // outermost dim may have fewer elements, and is reduced. With fewer results there may be more shares of each; and a dim
 // of one element goes, so that other elements are neighbours.
@@ -162,19 +139,34 @@ static bool is_divided_alike(const dp_local *x, const bool *reduced) {
   return true;
 }
 
+static dp_status divide(const dp_kernel_spec *spec, division *made) {
+  dp_local x = spec->inputs[0].local;
+  division d = {.divisor = 1};
+  bool reduced[DP_MAX_RANK];
+  DP_TRY(dp_reduce_axes(spec->node, x.rank, reduced));
+  if (spec->inputs[0].layout == DP_LAYOUT_NHWC) put_in_nhwc(&x, reduced);
+  d.alike = is_divided_alike(&x, reduced);
+  dp_cuda_reduce_dims(&x, reduced, &d.kept, &d.reduced);
+  for (int i = 0; i < x.rank; i++)
+    if (reduced[i]) d.divisor *= (double)x.whole[i];
+  if (d.divisor == 0) d.divisor = 1;
+  share(&d, dp_type_bytes(spec->inputs[0].dtype));
+  *made = d;
+  return DP_OK;
+}
+
+// ---- scratch --------------------------------------------------------------------------------------------------------
+
 // The parts of what is split: never those of more than ENOUGH_BLOCKS blocks.
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   enum { MOST_RESULTS = DP_REDUCE_COLUMNS * MAX_VECTOR };  // of a block; at least those of its warps
-  dp_local x;
   division d;
-  bool reduced[DP_MAX_RANK];
-  dp_status status = find_dims(spec, &x, reduced);
-  if (!status) status = divide(spec, &d);
+  dp_status status = divide(spec, &d);
   const bool failed = status;
   dp_status_free(status);
   if (failed || d.reduced.count < 2 * LEAST_ROWS) return 0;
   int64_t parts = ENOUGH_BLOCKS * MOST_RESULTS;
-  if (is_divided_alike(&x, reduced)) parts = d.splits > 1 ? d.splits * d.kept.count : 0;
+  if (d.alike) parts = d.splits > 1 ? d.splits * d.kept.count : 0;
   return (uint64_t)parts * sizeof(double);
 }
 

@@ -8,8 +8,8 @@
 #include "backends/cuda/kernels/member.h"
 #include "backends/cuda/kernels/region_layout.h"
 
-// kernel: of a launch that is not elementwise; else NULL. A convolution whose kernel does not compute what follows it is
-// followed by `elementwise`.
+// kernel: of a launch that is not elementwise; else NULL. A convolution whose kernel does not compute what follows it
+// is followed by `elementwise`.
 typedef struct {
   const dp_kernel *kernel;
   dp_member_spec *spec;  // what it computes
@@ -29,8 +29,8 @@ static bool match(const dp_kernel_spec *spec) {
   return true;
 }
 
-// What the launch's kernel is told: of its member, or of a product with its sum, of a convolution with what follows it,
-// or of a normalization or its gradient with what stands around it.
+// What the launch's kernel is told: of its member, or of a product with its sum, of a convolution with what follows
+// it, or of a normalization or its gradient with what stands around it.
 static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, dp_member_spec *made) {
   if (l->sum.add >= 0)
     dp_cuda_region_sum_spec(spec, l->first, &l->sum, made);

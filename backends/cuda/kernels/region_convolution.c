@@ -7,24 +7,19 @@
 
 enum { BIAS = 2 };
 
-static bool is_named(const dp_kernel_member *member, const char *name) {
-  return !*member->op->domain && !strcmp(member->op->name, name);
-}
-
 static bool has_type(const dp_kernel_region *r, int32_t value) {
   const dp_dtype dtype = r->values[value].dtype;
   return dtype == DP_FLOAT32 || dtype == DP_FLOAT16 || dtype == DP_BFLOAT16;
 }
 
 static bool is_like(const dp_kernel_region *r, int32_t a, int32_t b) {
-  return dp_cuda_region_same_extents(&r->values[a].local, &r->values[b].local) &&
-         r->values[a].layout == r->values[b].layout;
+  return dp_cuda_region_alike(r, a, b) && r->values[a].layout == r->values[b].layout;
 }
 
 // Member `next`, if it has the operator, alone uses the value, and makes one like it; -1: it does not.
 static int follows(const dp_kernel_spec *region, int next, int32_t value, const char *op) {
   const dp_kernel_region *r = region->region;
-  if (next >= r->n_members || !is_named(&r->members[next], op)) return -1;
+  if (next >= r->n_members || !dp_member_is_named(&r->members[next], op)) return -1;
   const bool alone = dp_cuda_region_user(region, value) == next && is_like(r, value, r->members[next].outputs[0]);
   return alone ? next : -1;
 }
@@ -33,14 +28,16 @@ bool dp_cuda_region_convolution_of(const dp_kernel_spec *region, int m, dp_cuda_
   const dp_kernel_region *r = region->region;
   const dp_kernel_member *member = &r->members[m];
   *c = (dp_cuda_region_convolution){-1, -1, -1, member->outputs[0]};
-  if (!is_named(member, "Conv") || member->n_inputs <= BIAS || member->inputs[BIAS] < 0) return false;
+  if (!dp_member_is_named(member, "Conv") || member->n_inputs <= BIAS || member->inputs[BIAS] < 0) return false;
   if (!has_type(r, c->made)) return false;
   const int add = follows(region, m + 1, c->made, "Add");
   if (add >= 0) {
     const int32_t residual = r->members[add].inputs[r->members[add].inputs[0] == c->made];
     if (is_like(r, residual, c->made)) *c = (dp_cuda_region_convolution){add, -1, residual, r->members[add].outputs[0]};
   }
-  c->relu = follows(region, c->add >= 0 ? c->add + 1 : m + 1, c->made, "Relu");
+  // cuDNN's Relu makes the largest float of infinity, which is infinity again in 16 bits alone.
+  if (r->values[c->made].dtype != DP_FLOAT32)
+    c->relu = follows(region, c->add >= 0 ? c->add + 1 : m + 1, c->made, "Relu");
   if (c->relu >= 0) c->made = r->members[c->relu].outputs[0];
   return c->add >= 0 || c->relu >= 0;
 }

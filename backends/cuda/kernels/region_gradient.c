@@ -16,16 +16,12 @@ static bool is_gradient(const dp_kernel_member *member) {
   return false;
 }
 
-static bool is_half(const dp_kernel_region *r, int32_t value) {
-  return r->values[value].dtype == DP_FLOAT16 || r->values[value].dtype == DP_BFLOAT16;
-}
-
 // The Cast from 16 bits that makes what member m alone takes; -1: none.
 static int cast_before(const dp_kernel_spec *region, int m, int32_t value) {
   const dp_kernel_region *r = region->region;
   for (int c = 0; c < m; c++)
     if (dp_member_is_cast(&r->members[c]) && r->members[c].outputs[0] == value)
-      return is_half(r, r->members[c].inputs[0]) && dp_cuda_region_user(region, value) == m ? c : -1;
+      return dp_cuda_region_is_half(r, r->members[c].inputs[0]) && dp_cuda_region_user(region, value) == m ? c : -1;
   return -1;
 }
 
@@ -33,7 +29,7 @@ static int cast_before(const dp_kernel_spec *region, int m, int32_t value) {
 static int add_behind(const dp_kernel_spec *region, int32_t value, int32_t *other) {
   const dp_kernel_region *r = region->region;
   const int add = dp_cuda_region_user(region, value);
-  if (add < 0 || *r->members[add].op->domain || strcmp(r->members[add].op->name, "Add")) return -1;
+  if (add < 0 || !dp_member_is_named(&r->members[add], "Add")) return -1;
   *other = r->members[add].inputs[r->members[add].inputs[0] == value];
   const dp_local *rows = &r->values[value].local;
   const bool same = dp_cuda_region_same_extents(rows, &r->values[*other].local) &&
@@ -46,7 +42,8 @@ static int cast_behind(const dp_kernel_spec *region, int32_t value, bool *alone)
   const dp_kernel_region *r = region->region;
   *alone = dp_cuda_region_user(region, value) >= 0;
   for (int c = 0; c < r->n_members; c++)
-    if (dp_member_is_cast(&r->members[c]) && r->members[c].inputs[0] == value && is_half(r, r->members[c].outputs[0]))
+    if (dp_member_is_cast(&r->members[c]) && r->members[c].inputs[0] == value &&
+        dp_cuda_region_is_half(r, r->members[c].outputs[0]))
       return c;
   return -1;
 }

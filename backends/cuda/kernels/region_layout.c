@@ -30,10 +30,6 @@ static bool lie_alike(const dp_kernel_region *r, int32_t a, int32_t b) {
   return r->values[a].layout == r->values[b].layout;
 }
 
-static bool same_extents(const dp_kernel_region *r, int32_t a, int32_t b) {
-  return dp_cuda_region_same_extents(&r->values[a].local, &r->values[b].local);
-}
-
 // ---- launches -------------------------------------------------------------------------------------------------------
 
 // Marks the Add of each product that a Gemm computes, and the Reshapes in between.
@@ -59,10 +55,19 @@ static void mark(division *d, int m, const int *along, size_t count) {
     if (along[i] >= 0) d->made_along[along[i]] = m;
 }
 
+// Whether all that the normalization of member m takes along is made by that member, or ITSELF.
+static bool is_along(const division *d, const dp_cuda_region_normalization *n, int m) {
+  const int along[] = {n->bias, n->before, n->add, n->after};
+  for (size_t i = 0; i < DP_COUNT(along); i++)
+    if (along[i] >= 0 && d->made_along[along[i]] != m) return false;
+  return true;
+}
+
+// After all others: a normalization that would take what another launch makes along stays alone.
 static void mark_normalizations(division *d) {
   for (int m = 0; m < d->region->n_members; m++) {
     dp_cuda_region_normalization n;
-    if (!dp_cuda_region_normalization_of(d->spec, m, &n)) continue;
+    if (!dp_cuda_region_normalization_of(d->spec, m, &n) || !is_along(d, &n, ITSELF)) continue;
     const int along[] = {n.bias, n.before, n.add, n.after};
     mark(d, m, along, DP_COUNT(along));
   }
@@ -83,7 +88,7 @@ static int end_of(const division *d, int first) {
   int end = first + 1, ports = r->members[first].n_inputs + 1;
   if (!is_elementwise(r, first)) return end;
   while (end < r->n_members && d->made_along[end] == ITSELF && is_elementwise(r, end) &&
-         same_extents(r, r->members[first].outputs[0], r->members[end].outputs[0])) {
+         dp_cuda_region_alike(r, r->members[first].outputs[0], r->members[end].outputs[0])) {
     ports += r->members[end].n_inputs + 1;  // counts those twice that several members use
     if (ports > DP_CUDA_MAX_ELEMENTWISE) break;
     end++;
@@ -113,7 +118,8 @@ static void add_launches(const division *d, dp_cuda_region_layout *layout) {
     if (dp_cuda_region_sum_of(d->spec, first, &sum) && d->made_along[sum.add] == first) l->sum = sum;
     l->is_convolution = find_convolution(d, l);
     end = l->end;
-    l->is_normalization = dp_cuda_region_normalization_of(d->spec, first, &l->normalization);
+    l->is_normalization =
+        dp_cuda_region_normalization_of(d->spec, first, &l->normalization) && is_along(d, &l->normalization, first);
     l->is_gradient = dp_cuda_region_gradient_of(d->spec, first, &l->gradient);
   }
 }
@@ -188,14 +194,22 @@ static bool is_used_by_it_alone(const division *d, const dp_cuda_region_launch *
 // A launch that reads each element before the same thread writes it.
 static bool works_in_place(const dp_cuda_region_launch *l) { return l->elementwise || l->is_normalization; }
 
+// But a normalization reads its scale and bias when it has stored the sum.
+static bool is_read_late(const division *d, const dp_cuda_region_launch *l, int32_t value) {
+  const dp_kernel_member *member = &d->region->members[l->first];
+  for (int i = 1; i < member->n_inputs && l->is_normalization; i++)
+    if (member->inputs[i] == value) return true;
+  return false;
+}
+
 // A value that only one such launch uses can be where that launch puts a result of the same extents. taken: (values)
 static void share_with_result(const division *d, const dp_cuda_region_launch *l, int32_t value, bool *taken,
                               int32_t *homes) {
   const dp_kernel_region *r = d->region;
-  if (!is_used_by_it_alone(d, l, value) || makes(d, l, value)) return;
+  if (!is_used_by_it_alone(d, l, value) || makes(d, l, value) || is_read_late(d, l, value)) return;
   for (int32_t y = d->spec->n_inputs; y < d->n_ends; y++) {
-    if (taken[y] || !makes(d, l, y) || !same_extents(r, value, y) || r->values[value].dtype != r->values[y].dtype ||
-        !lie_alike(r, value, y))
+    if (taken[y] || !makes(d, l, y) || !dp_cuda_region_alike(r, value, y) ||
+        r->values[value].dtype != r->values[y].dtype || !lie_alike(r, value, y))
       continue;
     homes[value] = y;
     taken[y] = true;
@@ -251,7 +265,7 @@ static void find_last_uses(const division *d, const dp_cuda_region_layout *layou
 // scratch. Where it would, the plan is refused when the kernel is bound. -1: there is none.
 static int32_t find_room(const division *d, int launch, int32_t value, const bool *in_scratch, const int *last) {
   for (int32_t old = d->n_ends; old < d->region->n_values; old++)
-    if (in_scratch[old] && last[old] < launch && same_extents(d->region, old, value) &&
+    if (in_scratch[old] && last[old] < launch && dp_cuda_region_alike(d->region, old, value) &&
         d->region->values[old].dtype == d->region->values[value].dtype)
       return old;
   return -1;
@@ -291,8 +305,8 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
   const bool made = marks && last && d.made_along && layout->launches && layout->homes && layout->offsets;
   if (made) {
     mark_sums(&d);
-    mark_normalizations(&d);
     mark_gradients(&d);
+    mark_normalizations(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);
     share_on_the_way(&d, layout);

@@ -1,10 +1,10 @@
 // How a region is divided into launches, and where the values are that one launch leaves for another.
 //
 // Elementwise members that follow each other are one launch. Every other member is a launch of its own. Members that a
-// launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), and what
-// stands around a normalization (region_normalization.h) or its gradient (region_gradient.h). A convolution's launch has
-// the members that follow it (region_convolution.h). A Reshape's operand is put where its result goes if that is
-// possible.
+// launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), and
+// what stands around a normalization (region_normalization.h) or its gradient (region_gradient.h). A convolution's
+// launch has the members that follow it (region_convolution.h). A Reshape's operand is put where its result goes if
+// that is possible.
 #ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 #define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 

@@ -5,25 +5,18 @@
 
 #include "backends/cuda/kernels/member.h"
 #include "backends/cuda/kernels/region_sum.h"
+#include "ir/kernel/extents.h"
 
 enum { X, SCALE, BIAS };
 
-static bool is_named(const dp_kernel_member *member, const char *name) {
-  return !*member->op->domain && !strcmp(member->op->name, name);
-}
-
 static bool is_normalization(const dp_kernel_member *member) {
-  return is_named(member, "LayerNormalization") || is_named(member, "RMSNormalization");
+  return dp_member_is_named(member, "LayerNormalization") || dp_member_is_named(member, "RMSNormalization");
 }
 
 static bool has_other_results(const dp_kernel_member *member) {
   for (int k = 1; k < member->n_outputs; k++)
     if (member->outputs[k] >= 0) return true;
   return false;
-}
-
-static bool is_half(const dp_kernel_region *r, int32_t value) {
-  return r->values[value].dtype == DP_FLOAT16 || r->values[value].dtype == DP_BFLOAT16;
 }
 
 // The member that makes the value; -1: none, it is the region's operand.
@@ -37,23 +30,26 @@ static int maker_of(const dp_kernel_region *r, int32_t value) {
 // The maker of a value that it alone makes for member m, if it has the operator; -1: it has another.
 static int maker_for(const dp_kernel_spec *region, int m, int32_t value, const char *op) {
   const int maker = maker_of(region->region, value);
-  if (maker < 0 || !is_named(&region->region->members[maker], op)) return -1;
+  if (maker < 0 || !dp_member_is_named(&region->region->members[maker], op)) return -1;
   return dp_cuda_region_user(region, value) == m ? maker : -1;
-}
-
-static bool same_extents(const dp_kernel_region *r, int32_t a, int32_t b) {
-  return dp_cuda_region_same_extents(&r->values[a].local, &r->values[b].local);
 }
 
 // ---- what comes before ----------------------------------------------------------------------------------------------
 
-// Takes the Cast that makes the sum's operand along, and a bias that is added before it.
-static void take_cast(const dp_kernel_spec *region, dp_cuda_region_normalization *n) {
+// The elements that member m normalizes together.
+static int64_t length_of(const dp_kernel_region *r, int m) {
+  const dp_local *x = &r->values[r->members[m].inputs[X]].local;
+  return dp_product(x->extents, dp_axis(dp_node_int(r->members[m].node, "axis", -1), x->rank), x->rank);
+}
+
+// Takes the Cast that makes the sum's operand along, and a bias that is added before it: one for each element of what
+// member m normalizes.
+static void take_cast(const dp_kernel_spec *region, int m, dp_cuda_region_normalization *n) {
   const dp_kernel_region *r = region->region;
   n->before = maker_for(region, n->add, n->x, "Cast");
   if (n->before < 0) return;
   const int32_t narrow = r->members[n->before].inputs[0];
-  if (!is_half(r, narrow) || r->values[n->other].dtype != DP_FLOAT32) {
+  if (!dp_cuda_region_is_half(r, narrow) || r->values[n->other].dtype != DP_FLOAT32) {
     n->before = -1;
     return;
   }
@@ -61,7 +57,9 @@ static void take_cast(const dp_kernel_spec *region, dp_cuda_region_normalization
   const int bias = maker_for(region, n->before, narrow, "Add");
   for (int i = 0; i < 2 && bias >= 0; i++) {
     const int32_t x = r->members[bias].inputs[i], row = r->members[bias].inputs[1 - i];
-    if (!same_extents(r, x, narrow) || !dp_cuda_region_is_row_of(&r->values[row].local, &r->values[x].local)) continue;
+    const dp_local *of_row = &r->values[row].local;
+    if (!dp_cuda_region_alike(r, x, narrow) || !dp_cuda_region_is_row_of(of_row, &r->values[x].local)) continue;
+    if (dp_local_count(of_row) != length_of(r, m)) continue;
     n->bias = bias;
     n->x = x;
     n->row = row;
@@ -82,15 +80,15 @@ static void take_sum(const dp_kernel_spec *region, int m, dp_cuda_region_normali
   const dp_kernel_region *r = region->region;
   const int32_t sum = n->x;
   const int add = maker_of(r, sum);
-  if (add < 0 || !is_named(&r->members[add], "Add") || is_of_product(region, add)) return;
+  if (add < 0 || !dp_member_is_named(&r->members[add], "Add") || is_of_product(region, add)) return;
   const int32_t a = r->members[add].inputs[0], b = r->members[add].inputs[1];
-  if (!same_extents(r, a, sum) || !same_extents(r, b, sum)) return;
+  if (!dp_cuda_region_alike(r, a, sum) || !dp_cuda_region_alike(r, b, sum)) return;
   const bool swapped = maker_for(region, add, a, "Cast") >= 0;
   n->add = add;
   n->x = swapped ? a : b;
   n->other = swapped ? b : a;
   n->sum = dp_cuda_region_user(region, sum) == m ? -1 : sum;
-  take_cast(region, n);
+  take_cast(region, m, n);
 }
 
 static bool is_along(const dp_cuda_region_normalization *n, int m) {
@@ -134,7 +132,7 @@ static bool is_read_between(const dp_kernel_spec *region, int m, int cast) {
 static void take_cast_behind(const dp_kernel_spec *region, int m, dp_cuda_region_normalization *n) {
   const dp_kernel_region *r = region->region;
   const int cast = dp_cuda_region_user(region, n->made);
-  if (cast < 0 || !is_named(&r->members[cast], "Cast") || is_read_between(region, m, cast)) return;
+  if (cast < 0 || !dp_member_is_named(&r->members[cast], "Cast") || is_read_between(region, m, cast)) return;
   n->after = cast;
   n->made = r->members[cast].outputs[0];
 }

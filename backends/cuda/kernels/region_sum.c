@@ -5,10 +5,6 @@
 
 #include "ir/kernel/extents.h"
 
-static bool is_named(const dp_kernel_member *member, const char *name) {
-  return !*member->op->domain && !strcmp(member->op->name, name);
-}
-
 static int64_t last(const dp_local *x) { return x->rank ? x->extents[x->rank - 1] : 1; }
 
 static bool same_dim(const dp_local *a, int i, const dp_local *b, int k) {
@@ -48,8 +44,10 @@ int dp_cuda_region_user(const dp_kernel_spec *region, int32_t value) {
 static bool is_product(const dp_kernel_region *r, const dp_kernel_member *m) {
   const dp_dtype type = r->values[m->outputs[0]].dtype;
   if (type != DP_FLOAT32 && type != DP_FLOAT64) return false;
-  if (is_named(m, "MatMul")) return r->values[m->inputs[0]].local.rank >= 2 && r->values[m->inputs[1]].local.rank == 2;
-  return is_named(m, "Gemm") && (m->n_inputs < 3 || m->inputs[2] < 0) && dp_node_float(m->node, "beta", 1) == 1;
+  if (dp_member_is_named(m, "MatMul"))
+    return r->values[m->inputs[0]].local.rank >= 2 && r->values[m->inputs[1]].local.rank == 2;
+  return dp_member_is_named(m, "Gemm") && (m->n_inputs < 3 || m->inputs[2] < 0) &&
+         dp_node_float(m->node, "beta", 1) == 1;
 }
 
 // One row, or the product's extents. Extents are those of the whole sum, which the product must have too.
@@ -69,7 +67,7 @@ bool dp_cuda_region_sum_of(const dp_kernel_spec *region, int m, dp_cuda_region_s
     value = r->members[user].outputs[0];
     user = dp_cuda_region_user(region, value);
   }
-  if (user < 0 || !is_named(&r->members[user], "Add")) return false;
+  if (user < 0 || !dp_member_is_named(&r->members[user], "Add")) return false;
   const dp_kernel_member *add = &r->members[user];
   const int32_t operand = add->inputs[0] == value ? add->inputs[1] : add->inputs[0];
   const dp_local *whole = &r->values[add->outputs[0]].local;
@@ -103,7 +101,7 @@ void dp_cuda_region_sum_spec(const dp_kernel_spec *region, int m, const dp_cuda_
   const dp_local *c = &r->values[sum->operand].local;
   const bool row = !dp_cuda_region_same_extents(c, &r->values[add->outputs[0]].local);
   // Add has no attributes, and so describes a Gemm that has none either.
-  const dp_node *node = is_named(product, "Gemm") ? product->node : add->node;
+  const dp_node *node = dp_member_is_named(product, "Gemm") ? product->node : add->node;
   gemm->spec = (dp_kernel_spec){.op = dp_op_find("", "Gemm"),
                                 .node = node,
                                 .n_inputs = 3,

@@ -11,6 +11,15 @@ extern "C" {
 // Whether the extents are equal for every number of samples and on every device, not only here. What a region is
 // divided into must depend on nothing else: scratch is planned for the largest part, and must do for all.
 bool dp_cuda_region_same_extents(const dp_local *a, const dp_local *b);
+// The same of two values.
+static inline bool dp_cuda_region_alike(const dp_kernel_region *r, int32_t a, int32_t b) {
+  return dp_cuda_region_same_extents(&r->values[a].local, &r->values[b].local);
+}
+
+// Whether the value has a float type of 16 bits.
+static inline bool dp_cuda_region_is_half(const dp_kernel_region *r, int32_t value) {
+  return r->values[value].dtype == DP_FLOAT16 || r->values[value].dtype == DP_BFLOAT16;
+}
 
 // Whether `row` is a row of x, which is broadcast along its other dims.
 bool dp_cuda_region_is_row_of(const dp_local *row, const dp_local *x);

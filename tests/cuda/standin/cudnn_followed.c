@@ -2,6 +2,7 @@
 // sums, in float32, before they are rounded and stored. Everything comes from the graph. Engines know one pattern: the
 // sum with a tensor like the result, if there is one, that with a bias, and Relu, if there is one (measured with cuDNN
 // 9.19, whose engines without a bias are few).
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,10 +90,10 @@ cudnnStatus_t standin_cudnn_read_followed(const descriptor *graph, convolution *
   return status;
 }
 
-// The setting DP_STANDIN_CUDNN_FOLLOWED=0 is a GPU for which there are no such engines.
+// The setting DP_STANDIN_CUDNN_FOLLOWED is a GPU for which there are engines for so many operations at most.
 bool standin_cudnn_takes_following(const convolution *c) {
   const char *setting = getenv("DP_STANDIN_CUDNN_FOLLOWED");
-  return !c->n_following || (is_known(c) && (!setting || *setting != '0'));
+  return !c->n_following || (is_known(c) && (!setting || c->n_following <= atoi(setting)));
 }
 
 // ---- computing ------------------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ bool standin_cudnn_takes_following(const convolution *c) {
 static float apply(const following *f, float x, float y) {
   if (f->mode == CUDNN_POINTWISE_ADD) return x + y;
   if (x != x) return f->keeps_nan ? x : 0;
-  return x > 0 ? x : 0;
+  return x > 0 ? fminf(x, FLT_MAX) : 0;  // cuDNN's upper clip, unless it is told another
 }
 
 // The element of the operand, which is broadcast, at element number i of y.
