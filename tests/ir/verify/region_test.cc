@@ -171,6 +171,7 @@ struct MadeTwice : Compiled {
     for (const char *name : {"a", "b", "c", "d"}) order.push_back(by_result.at(name));
     for (size_t i = 0; i < order.size(); i++) stream->instructions[i] = order[i];
     stream->n_instructions = order.size();
+    plan->options = nullptr;  // which say that there are no regions
     Spread();
   }
 
