@@ -27,7 +27,9 @@ static FILE *open_file(const char *path, bool go_on) {
 dp_status dp_metrics_open(const char *path, int loss_digits, bool (*stopped)(void), bool go_on, dp_metrics *metrics) {
   FILE *file = path ? open_file(path, go_on) : NULL;
   dp_metrics m = {.path = path, .file = file, .loss_digits = loss_digits, .stopped = stopped};
-  if (path && !m.file) return dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(errno));
+  if (path && !file && errno == EINTR)
+    return dp_fail(EX_TEMPFAIL, "interrupted while waiting for a reader of %s", path);
+  if (path && !file) return dp_fail(EX_CANTCREAT, "%s: cannot be written: %s", path, strerror(errno));
   *metrics = m;
   return DP_OK;
 }

@@ -112,6 +112,19 @@ TEST_F(Pipes, AFifoIsReadOnceItHasAWriter) {
   EXPECT_NE(waiting.err.find("interrupted while waiting for " + fifo), std::string::npos) << waiting.err;
 }
 
+TEST_F(Pipes, AFifoIsWrittenOnceItHasAReader) {
+  const std::string fifo = Fifo("fifo"), metrics = train_ + "--epochs=1 --metrics=" + fifo;
+  const Result result = Good("(sleep 1; cat " + fifo + " >" + File("lines") + ") & " + metrics + " && wait");
+  Must(train_ + "--epochs=1 --metrics=" + File("file"));
+  EXPECT_EQ(Metrics(File("lines")).size(), Metrics(File("file")).size());
+  StartShell("exec " + metrics);  // nobody reads
+  usleep(1500000);
+  Signal(SIGTERM);
+  const Result waiting = Wait();
+  EXPECT_EQ(waiting.code, 75) << waiting.err;
+  EXPECT_NE(waiting.err.find("interrupted while waiting for a reader of " + fifo), std::string::npos) << waiting.err;
+}
+
 TEST_F(Pipes, WhatCannotBeIsRefused) {
   const std::string label = " --data label=" + train_labels;
   Refuses("dprun " + plan_ + label + " --data image=/dev/zero", 65, "/dev/zero: not a regular file");
