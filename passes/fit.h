@@ -21,9 +21,9 @@ uint64_t dp_fit_packed(const Dp__Plan *plan);
 typedef dp_status (*dp_fit_read)(void *arg, dp_arena *arena, dp_model **model);
 
 // EX_CONFIG when the plan made with these options takes more than options->memory_bytes (0: no limit) on a device. If
-// it fits once nothing is packed, or the stages of a pipeline are partitioned otherwise, *plan becomes that plan, in the
-// arena. The message names options that fit: a smaller batch, more devices, stages or micro-batches, another schedule, a
-// stage of ZeRO. Each was found by compiling, at most a few dozen times.
+// it fits once nothing is packed, or the stages of a pipeline are partitioned otherwise, *plan becomes that plan, in
+// the arena. The message names options that fit: a smaller batch, more devices, stages or micro-batches, another
+// schedule, a stage of ZeRO. Each was found by compiling, at most a few dozen times.
 dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg,
                        Dp__Plan **plan) DP_MUST_USE;
 
