@@ -77,6 +77,21 @@ TEST(Packed, FollowsTheWeights) {
   }
 }
 
+// What spoils the form shows until a variable is written, any of them.
+TEST(Packed, TheFormIsMadeOnce) {
+  const Plan plan = Make(kCnn, "", true);
+  Training training(plan);
+  const std::vector<double> good = training.Infer(0, 6);
+  for (const Location &at : Instructions(plan, "infer"))
+    if (const Dp__Packed *packed = At(plan, at)->packed)
+      memset(training.Persistent(0) + packed->offset, 0, packed->bytes);
+  const std::vector<double> spoilt = training.Infer(0, 6);
+  EXPECT_NE(spoilt, good);
+  EXPECT_EQ(training.Infer(0, 6), spoilt);
+  training.SetNumbers("fc.b", training.Numbers("fc.b"));
+  EXPECT_EQ(training.Infer(0, 6), good);
+}
+
 TEST(Packed, SessionsOfOnePlanAreApart) {
   const Plan plan = Make(kCnn, "", true);
   RunOptions other;
