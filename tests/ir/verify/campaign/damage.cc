@@ -236,6 +236,7 @@ const std::vector<Damage> &Damages() {
       {"offset.scratch", OffsetScratch, kLifetime},
       {"offset.outside", OffsetOutside, "FORM.RANGE"},
       {"offset.storage", OffsetHome, "FORM.RANGE MEANING.STORAGE", true},
+      {"packed.operand", PackedOperand, "MEANING.PACKED", true},
       {"layout.tensor", LayoutTensor, kLayout},
       {"layout.operand", LayoutOperand, kLayout},
       {"size.short", SizeShort, kSize},

@@ -12,6 +12,7 @@ bool OffsetOperand(Edit &e);
 bool LayoutTensor(Edit &e);
 bool LayoutOperand(Edit &e);
 bool OffsetScratch(Edit &e);
+bool PackedOperand(Edit &e);
 bool OffsetOutside(Edit &e);
 bool OffsetHome(Edit &e);
 bool SizeShort(Edit &e);

@@ -131,6 +131,26 @@ bool OffsetScratch(Edit &e) {
   return true;
 }
 
+// Has a kernel take some operand packed, in bytes of its own or in others'.
+bool PackedOperand(Edit &e) {
+  Dp__Instruction *in;
+  Dp__Arena *arena = nullptr;
+  for (size_t i = 0; i < e.role->n_arenas; i++)
+    if (e.role->arenas[i]->space == DP__SPACE__PERSISTENT) arena = e.role->arenas[i];
+  if (!e.ChooseWhere([](const Dp__Instruction *is) { return *is->kernel && !is->n_members && is->n_inputs; }, &in))
+    return false;
+  const size_t k = e.UpTo(in->n_inputs);
+  if (!arena || !in->inputs[k] || !e.Tensor(in->inputs[k])->bytes) return false;
+  in->packed = e.New(dp__packed__init);
+  in->packed->operand = static_cast<uint32_t>(k);
+  in->packed->bytes = e.Tensor(in->inputs[k])->bytes;
+  const uint64_t step = arena->alignment;
+  in->packed->offset = e.OneIn(2) ? arena->bytes : e.UpTo(arena->bytes / step + 1) * step;
+  const uint64_t end = (in->packed->offset + in->packed->bytes + step - 1) / step * step;
+  arena->bytes = std::max(arena->bytes, end);
+  return true;
+}
+
 bool OffsetOutside(Edit &e) {
   Dp__Instruction *in;
   if (!e.ChooseWhere(Any, &in)) return false;

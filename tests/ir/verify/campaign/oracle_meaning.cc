@@ -251,6 +251,46 @@ bool MayReplace(const dp_kernel *kernel, const dp_op *op, size_t result, size_t 
   return dp_op_is(op, DP_OP_UPDATE) ? result == operand : kernel->in_place && !result && !operand;
 }
 
+// Bytes like no others.
+std::vector<uint8_t> Machine::Mark(uint64_t bytes) {
+  std::vector<uint8_t> mark(bytes);
+  uint32_t pattern = ++marks_ * 2654435761u;
+  for (uint8_t &byte : mark) byte = static_cast<uint8_t>((pattern = pattern * 1664525 + 1013904223) >> 24);
+  return mark;
+}
+
+// Before a run kernels pack operands as they are then.
+void Machine::Pack() {
+  kept_.clear();
+  for (size_t d = 0; d < devices_.size(); d++) {
+    Enter(devices_[d].role);
+    for (size_t s = 0; s < program_->n_streams; s++)
+      for (size_t i = 0; i < program_->streams[s]->n_instructions; i++) {
+        const Dp__Instruction *in = program_->streams[s]->instructions[i];
+        const Dp__Packed *packed = in->packed;
+        if (!packed) continue;
+        Check(!overlap_, "packs between runs that overlap");
+        Check(packed->operand < in->n_inputs && in->inputs[packed->operand], "packs no operand");
+        const Dp__DeviceTensor *t = Tensor(in->inputs[packed->operand] - 1);
+        const uint8_t *plain = At(d, t->space, t->offset, t->bytes);
+        kept_[{in, d}] = {{plain, plain + t->bytes},
+                          {At(d, DP__SPACE__PERSISTENT, packed->offset, packed->bytes), Mark(packed->bytes)}};
+      }
+  }
+  for (const auto &kept : kept_)
+    std::copy(kept.second.form.bytes.begin(), kept.second.form.bytes.end(), kept.second.form.to);
+}
+
+// What it packed is still there, and still that of its operand.
+void Machine::CheckPacked(const Dp__Instruction *in, size_t d) {
+  if (!in->packed) return;
+  const Kept &kept = kept_.at({in, d});
+  const Dp__DeviceTensor *t = Tensor(in->inputs[in->packed->operand] - 1);
+  Check(std::equal(kept.form.bytes.begin(), kept.form.bytes.end(), kept.form.to), "something writes what is packed");
+  Check(std::equal(kept.plain.begin(), kept.plain.end(), At(d, t->space, t->offset, t->bytes)),
+        "what is packed is stale");
+}
+
 void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, in->kernel);
   const bool other = !kernel;  // another target's: the CPU's reference computes the same
@@ -258,6 +298,7 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
   Check(kernel, "no such kernel");
   dp_node *node = Node(in);
   Check(dp_kernel_computes(kernel, node->op), "another operator's kernel");
+  CheckPacked(in, d);
   if (in->n_members) return Region(in, d);
   dp_kernel_spec spec{};
   spec.op = node->op;
@@ -311,10 +352,8 @@ void Machine::Kernel(const Dp__Instruction *in, size_t d) {
     if (to[k]) Write(results[k], d, static_cast<const uint8_t *>(to[k]));
   SpoilResults(in, d);
   if (!in->scratch || !in->scratch->bytes) return;
-  std::vector<uint8_t> mark(in->scratch->bytes);
-  uint32_t pattern = ++marks_ * 2654435761u;
-  for (uint8_t &byte : mark) byte = static_cast<uint8_t>((pattern = pattern * 1664525 + 1013904223) >> 24);
-  unit_->scratch.push_back({At(d, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes), mark});
+  unit_->scratch.push_back(
+      {At(d, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes), Mark(in->scratch->bytes)});
 }
 
 // ---- outcomes -------------------------------------------------------------------------------------------------------

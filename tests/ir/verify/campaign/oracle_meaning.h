@@ -137,6 +137,10 @@ class Machine {
     std::vector<Bytes> results;  // available once it has started
     std::vector<Bytes> scratch;  // filled with a marker
   };
+  struct Kept {  // what a kernel has packed
+    std::vector<uint8_t> plain;
+    Bytes form;  // a marker
+  };
   struct Operand {  // of an instruction, on one device
     const Dp__DeviceTensor *claim;
     dp_local local;
@@ -162,6 +166,9 @@ class Machine {
   void SpoilResults(const Dp__Instruction *in, size_t device);
   void Begin(const Batch &batch);
   void Feed();
+  std::vector<uint8_t> Mark(uint64_t bytes);
+  void Pack();
+  void CheckPacked(const Dp__Instruction *in, size_t device);
   bool HeadOf(size_t device, size_t stream, Head *head) const;
   bool Waits(const Head &head) const;
   bool Ready(const Head &head, Unit *unit) const;
@@ -212,6 +219,7 @@ class Machine {
   std::vector<Unit> ready_, begun_;
   mutable std::map<std::pair<const Dp__Instruction *, size_t>, std::vector<size_t>> members_;
   unsigned marks_ = 0;
+  std::map<std::pair<const Dp__Instruction *, size_t>, Kept> kept_;
   // Of the unit that it is at.
   Unit *unit_ = nullptr;
   const Dp__Program *program_ = nullptr;

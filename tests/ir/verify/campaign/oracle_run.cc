@@ -111,6 +111,7 @@ void Machine::Enter(const Unit &unit) {
 
 void Machine::Run(const Batch &batch, Chooser *chooser) {
   Begin(batch);
+  Pack();
   Feed();
   // What is ahead runs beside the run before, which uses everything but the copies of inputs: nothing else is there to
   // wait for, and nothing else that it writes stays. Then the host fills its copy anew.
