@@ -22,6 +22,10 @@ static inline bool dp_loops_is_number(const dp_loops_field *f) {
          type == PROTOBUF_C_TYPE_UINT64;
 }
 
+static inline bool dp_loops_is_text(const dp_loops_field *f) {
+  return f->is->type == PROTOBUF_C_TYPE_STRING || f->is->type == PROTOBUF_C_TYPE_BYTES;
+}
+
 static inline size_t dp_loops_element_bytes(ProtobufCType type) {
   switch (type) {
     case PROTOBUF_C_TYPE_STRING:

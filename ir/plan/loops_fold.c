@@ -27,14 +27,21 @@ typedef struct {
   uint64_t *numbers;
   size_t n_placed;
   bool *placed;  // (numbers) offsets in memory
-  size_t n_text;
+  size_t n_text, text_room;
   char *text;  // what the hash is of
 } folding;
 
 // ---- items ----------------------------------------------------------------------------------------------------------
 
 static void add_text(folding *f, const void *data, size_t bytes) {
-  for (size_t i = 0; i < bytes; i++) DP_PUSH(f->scratch, f->text, f->n_text, ((const char *)data)[i]);
+  if (bytes > f->text_room - f->n_text) {
+    f->text_room = 2 * (f->text_room + bytes);
+    char *larger = dp_alloc(f->scratch, f->text_room);
+    if (f->n_text) memcpy(larger, f->text, f->n_text);
+    f->text = larger;
+  }
+  if (bytes) memcpy(f->text + f->n_text, data, bytes);
+  f->n_text += bytes;
 }
 
 static void add_number(folding *f, const dp_loops_field *field, size_t i) {
@@ -48,23 +55,30 @@ static void add_number(folding *f, const dp_loops_field *field, size_t i) {
   DP_PUSH(f->scratch, f->placed, f->n_placed, placed);
 }
 
+static void add_message(folding *f, const ProtobufCMessage *message);
+
+static void add_field(folding *f, const dp_loops_field *field) {
+  const ProtobufCType type = field->is->type;
+  add_text(f, &field->count, sizeof field->count);
+  if (!dp_loops_is_message(field) && !dp_loops_is_number(field) && !dp_loops_is_text(field))
+    add_text(f, field->at, field->count * field->bytes);
+  for (size_t i = 0; i < field->count && dp_loops_is_message(field); i++) add_message(f, dp_loops_message(field, i));
+  for (size_t i = 0; i < field->count && dp_loops_is_number(field); i++) add_number(f, field, i);
+  for (size_t i = 0; i < field->count && type == PROTOBUF_C_TYPE_STRING; i++) {
+    const char *text = ((char *const *)field->at)[i];
+    add_text(f, text, strlen(text) + 1);
+  }
+  for (size_t i = 0; i < field->count && type == PROTOBUF_C_TYPE_BYTES; i++) {
+    const ProtobufCBinaryData *data = &((const ProtobufCBinaryData *)field->at)[i];
+    add_text(f, &data->len, sizeof data->len);
+    add_text(f, data->data, data->len);
+  }
+}
+
 static void add_message(folding *f, const ProtobufCMessage *message) {
   for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
     const dp_loops_field field = dp_loops_field_of(message, i);
-    add_text(f, &field.count, sizeof field.count);
-    for (size_t k = 0; k < field.count; k++) {
-      const char *at = field.at + k * field.bytes;
-      if (dp_loops_is_message(&field))
-        add_message(f, dp_loops_message(&field, k));
-      else if (dp_loops_is_number(&field))
-        add_number(f, &field, k);
-      else if (field.is->type == PROTOBUF_C_TYPE_STRING)
-        add_text(f, *(char *const *)at, strlen(*(char *const *)at) + 1);
-      else if (field.is->type == PROTOBUF_C_TYPE_BYTES)
-        add_text(f, ((const ProtobufCBinaryData *)at)->data, ((const ProtobufCBinaryData *)at)->len);
-      else
-        add_text(f, at, field.bytes);
-    }
+    add_field(f, &field);
   }
 }
 
