@@ -75,7 +75,9 @@ static size_t size_of_plan(const Dp__Plan *plan) {
 static dp_status compile(fit *f, dp_arena *arena, const dp_options *options, Dp__Plan **plan) {
   dp_model *model;
   dp_status status = f->read(f->arg, arena, &model);
-  if (!status) status = dp_pipeline_run(model, options, plan);
+  if (status) return status;
+  status = dp_pipeline_run(model, options, plan);
+  dp_model_free_graphs(model);
   f->work += status ? f->size : size_of_plan(*plan);
   return status;
 }

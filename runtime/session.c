@@ -54,7 +54,7 @@ static dp_status load_node(dp_graph *holder, const Dp__Instruction *in, const ch
 // The members of a region, in a graph of their own.
 static dp_status load_body(dp_node *node, const Dp__Instruction *in) {
   if (!in->n_members) return DP_OK;
-  node->body = dp_graph_create(node->graph->model, node->name);
+  node->body = dp_graph_create_within(node->graph, node->name);
   for (size_t m = 0; m < in->n_members; m++) {
     dp_node *member;
     DP_TRY(load_node(node->body, in->members[m], dp_printf(node->graph->arena, "%zu", m), &member));

@@ -1,4 +1,5 @@
-// dp_arena: bump allocation in growing chunks, freed all at once. Failure unwinds to dp_arena_run (see base.h).
+// dp_arena: bump allocation in growing chunks, freed all at once. Large blocks are allocated apart, so that an array
+// which grows gives back what it outgrew. Failure unwinds to dp_arena_run (see base.h).
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +7,20 @@
 
 #include "ir/base/base.h"
 
-enum { FIRST_CHUNK_BYTES = 16 << 10, LAST_CHUNK_BYTES = 4 << 20, ALIGNMENT = 16 };
+enum { FIRST_CHUNK_BYTES = 16 << 10, LAST_CHUNK_BYTES = 4 << 20, LARGE_BYTES = 1 << 20, ALIGNMENT = 16 };
+enum { FIRST_INNER_BYTES = 1 << 10 };  // arenas within others may be many and small
 
 typedef struct chunk {
   struct chunk *next;
   size_t used_bytes, size_bytes;
   _Alignas(ALIGNMENT) unsigned char data[];
 } chunk;
+
+typedef struct large {
+  struct large *next;
+  size_t bytes;
+  _Alignas(ALIGNMENT) unsigned char data[];
+} large;
 
 typedef struct adopted {
   struct adopted *next;
@@ -21,9 +29,12 @@ typedef struct adopted {
 
 struct dp_arena {
   chunk *chunks;      // newest first
+  large *larges;      // likewise
   adopted *adoptees;  // blocks from malloc; the list itself is in the chunks
   size_t cap_bytes, total_bytes, next_chunk_bytes;
   jmp_buf *unwind;
+  dp_arena *outer;                  // NULL: none
+  dp_arena *inner, *next, **place;  // the first arena within; the next one beside it; what points to this one
 };
 
 dp_arena *dp_arena_create(size_t cap_bytes) {
@@ -34,8 +45,43 @@ dp_arena *dp_arena_create(size_t cap_bytes) {
   return arena;
 }
 
+static _Noreturn void give_up(dp_arena *arena) {
+  for (; arena; arena = arena->outer)
+    if (arena->unwind) longjmp(*arena->unwind, 1);
+  fprintf(stderr, "out of memory\n");
+  exit(DP_EX_MEMORY);
+}
+
+static void count_bytes(dp_arena *arena, size_t more, size_t less) {
+  for (; arena; arena = arena->outer) arena->total_bytes += more - less;
+}
+
+dp_arena *dp_arena_create_within(dp_arena *outer) {
+  dp_arena *arena = dp_arena_create(0);
+  if (!arena) give_up(outer);
+  arena->next_chunk_bytes = FIRST_INNER_BYTES;
+  arena->outer = outer;
+  arena->next = outer->inner;
+  arena->place = &outer->inner;
+  if (arena->next) arena->next->place = &arena->next;
+  outer->inner = arena;
+  return arena;
+}
+
+static void leave_outer(dp_arena *arena) {
+  count_bytes(arena->outer, 0, arena->total_bytes);
+  *arena->place = arena->next;
+  if (arena->next) arena->next->place = arena->place;
+}
+
 void dp_arena_destroy(dp_arena *arena) {
   if (!arena) return;
+  while (arena->inner) dp_arena_destroy(arena->inner);
+  if (arena->outer) leave_outer(arena);
+  for (large *l = arena->larges, *next; l; l = next) {
+    next = l->next;
+    free(l);
+  }
   for (adopted *a = arena->adoptees; a; a = a->next) free(a->block);
   for (chunk *c = arena->chunks, *next; c; c = next) {
     next = c->next;
@@ -59,31 +105,54 @@ dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) {
   return status;
 }
 
-static _Noreturn void give_up(dp_arena *arena) {
-  if (arena->unwind) longjmp(*arena->unwind, 1);
-  fprintf(stderr, "out of memory\n");
-  exit(DP_EX_MEMORY);
+// The most that may be allocated still.
+static size_t bytes_left(const dp_arena *arena) {
+  size_t left = SIZE_MAX;
+  for (; arena; arena = arena->outer)
+    if (arena->cap_bytes && arena->cap_bytes - arena->total_bytes < left) left = arena->cap_bytes - arena->total_bytes;
+  return left;
+}
+
+static void *add_large(dp_arena *arena, size_t bytes) {
+  large *l = bytes > bytes_left(arena) ? NULL : calloc(1, sizeof *l + bytes);
+  if (!l) give_up(arena);
+  l->bytes = bytes;
+  l->next = arena->larges;
+  arena->larges = l;
+  count_bytes(arena, bytes, 0);
+  return l->data;
+}
+
+static void free_large(dp_arena *arena, const void *data) {
+  for (large **at = &arena->larges, *l; (l = *at); at = &l->next) {
+    if (l->data != data) continue;
+    *at = l->next;
+    count_bytes(arena, 0, l->bytes);
+    free(l);
+    return;
+  }
 }
 
 static void add_chunk(dp_arena *arena, size_t bytes) {
+  const size_t left = bytes_left(arena);
   size_t size = bytes > arena->next_chunk_bytes ? bytes : arena->next_chunk_bytes;
-  if (arena->cap_bytes) {
-    size_t left = arena->cap_bytes - arena->total_bytes;
-    if (bytes > left) give_up(arena);
-    if (size > left) size = left;
-  }
+  if (bytes > left) give_up(arena);
+  if (size > left) size = left;
   chunk *c = calloc(1, sizeof *c + size);
   if (!c) give_up(arena);
   c->size_bytes = size;
   c->next = arena->chunks;
   arena->chunks = c;
-  arena->total_bytes += size;
+  count_bytes(arena, size, 0);
   if (arena->next_chunk_bytes < LAST_CHUNK_BYTES) arena->next_chunk_bytes *= 2;
 }
 
 void *dp_alloc(dp_arena *arena, size_t bytes) {
+  static const _Alignas(ALIGNMENT) unsigned char nothing[ALIGNMENT];
+  if (!bytes) return (void *)nothing;
   if (bytes > SIZE_MAX / 4) give_up(arena);
-  bytes = dp_align_up(bytes ? bytes : 1, ALIGNMENT);
+  if (bytes >= LARGE_BYTES) return add_large(arena, bytes);
+  bytes = dp_align_up(bytes, ALIGNMENT);
   chunk *c = arena->chunks;
   if (!c || c->size_bytes - c->used_bytes < bytes) {
     add_chunk(arena, bytes);
@@ -137,5 +206,6 @@ void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size) {
   if (!dp_is_full(count)) return array;
   void *larger = dp_alloc_n(arena, count ? 2 * count : 4, size);
   if (count) memcpy(larger, array, count * size);
+  if (count * size >= LARGE_BYTES) free_large(arena, array);
   return larger;
 }

@@ -58,6 +58,9 @@ typedef struct dp_arena dp_arena;
 
 // cap_bytes: the most it will hold; 0 for no cap. Returns NULL when there is no memory for the arena itself.
 dp_arena *dp_arena_create(size_t cap_bytes);
+// An arena whose memory goes back earlier, by dp_arena_destroy, or else with `outer`. Its bytes count in those of
+// `outer`, and what does not fit unwinds as an allocation in `outer` does. Both are one object to threads.
+dp_arena *dp_arena_create_within(dp_arena *outer);
 void dp_arena_destroy(dp_arena *arena);  // NULL is allowed
 size_t dp_arena_bytes(const dp_arena *arena);
 
@@ -79,7 +82,7 @@ char *dp_printf(dp_arena *arena, const char *format, ...) DP_PRINTF(2, 3);
 // Whether a growing array has no room for one more element. The capacity follows from the count: powers of two, at
 // least 4.
 static inline bool dp_is_full(size_t count) { return count == 0 || (count >= 4 && (count & (count - 1)) == 0); }
-// The array, with room for one more element.
+// The array, with room for one more element. It may move; what was there before is then not to be used.
 void *dp_grow(dp_arena *arena, void *array, size_t count, size_t size);
 // Appends `item` to `array`, which has `count` elements, and increments the count.
 #define DP_PUSH(arena, array, count, item)                                                                  \

@@ -20,6 +20,7 @@ struct dp_names {
   entry *entries;            // (count)
   slot *slots;               // (capacity)
   dp_names *suffixes;        // NULL: none yet
+  dp_names *strings;         // that names are kept in; NULL: in the arena
 };
 
 enum { FIRST_CAPACITY = 8 };
@@ -29,6 +30,12 @@ dp_names *dp_names_create(dp_arena *arena) {
   names->arena = arena;
   names->capacity = FIRST_CAPACITY;
   names->slots = dp_alloc_n(arena, names->capacity, sizeof(slot));
+  return names;
+}
+
+dp_names *dp_names_create_sharing(dp_arena *arena, dp_names *strings) {
+  dp_names *names = dp_names_create(arena);
+  names->strings = strings;
   return names;
 }
 
@@ -105,6 +112,16 @@ void dp_names_renumber(dp_names *names, int32_t (*number_now)(const void *contex
   fill_slots(names);
 }
 
+// The name, in memory that lasts.
+static const char *keep(dp_names *names, const char *name, uint32_t hash) {
+  if (!names->strings) return dp_strdup(names->arena, name);
+  const slot *s = probe(names->strings, name, hash);
+  if (s->index) return names->strings->entries[s->index - 1].name;
+  const char *own = dp_strdup(names->strings->arena, name);
+  add(names->strings, own, hash, 0);
+  return own;
+}
+
 // `taken`, a name of the table, with the next suffix that makes it new.
 static const char *with_suffix(dp_names *names, const entry *taken) {
   if (!names->suffixes) names->suffixes = dp_names_create(names->arena);
@@ -112,16 +129,17 @@ static const char *with_suffix(dp_names *names, const entry *taken) {
   entry *last = &names->suffixes->entries[probe(names->suffixes, taken->name, taken->hash)->index - 1];
   for (;;) {
     const char *name = dp_printf(names->arena, "%s.%d", taken->name, ++last->number);
-    if (dp_names_find(names, name) < 0) return name;
+    if (dp_names_find(names, name) < 0) return names->strings ? keep(names, name, dp_hash_name(name)) : name;
   }
 }
 
 const char *dp_names_unique(dp_names *names, const char *wanted) {
-  const slot *s = probe(names, wanted, dp_hash_name(wanted));
-  return s->index ? with_suffix(names, &names->entries[s->index - 1]) : dp_strdup(names->arena, wanted);
+  const uint32_t hash = dp_hash_name(wanted);
+  const slot *s = probe(names, wanted, hash);
+  return s->index ? with_suffix(names, &names->entries[s->index - 1]) : keep(names, wanted, hash);
 }
 
-const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number) {
+static const char *enter(dp_names *names, const char *wanted, int32_t number, bool kept) {
   const uint32_t hash = dp_hash_name(wanted);
   const slot *s = probe(names, wanted, hash);
   if (s->index) {
@@ -129,7 +147,15 @@ const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number) 
     dp_names_add(names, name, number);
     return name;
   }
-  const char *name = dp_strdup(names->arena, wanted);
+  const char *name = kept ? wanted : keep(names, wanted, hash);
   add(names, name, hash, number);
   return name;
+}
+
+const char *dp_names_enter(dp_names *names, const char *wanted, int32_t number) {
+  return enter(names, wanted, number, false);
+}
+
+const char *dp_names_enter_kept(dp_names *names, const char *wanted, int32_t number) {
+  return enter(names, wanted, number, true);
 }

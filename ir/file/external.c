@@ -17,18 +17,32 @@ struct search {
   void *context;
 };
 
-// The name of what holds a tensor: the innermost `name` field on the way to it.
-static const char *name_in(const ProtobufCMessage *message, const char *holder) {
+// The messages on the way to a tensor, the innermost first.
+typedef struct way way;
+struct way {
+  const ProtobufCMessage *message;
+  const way *outer;
+};
+
+static const char *name_in(const ProtobufCMessage *message) {
   const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "name");
-  if (!field || field->type != PROTOBUF_C_TYPE_STRING || field->label == PROTOBUF_C_LABEL_REPEATED) return holder;
-  const char *name = *(char *const *)((const char *)message + field->offset);
-  return name && *name ? name : holder;
+  if (!field || field->type != PROTOBUF_C_TYPE_STRING || field->label == PROTOBUF_C_LABEL_REPEATED) return NULL;
+  return *(char *const *)((const char *)message + field->offset);
+}
+
+// The name of what holds a tensor: the innermost `name` field on the way to it.
+static const char *holder_of(const way *w) {
+  for (; w; w = w->outer) {
+    const char *name = name_in(w->message);
+    if (name && *name) return name;
+  }
+  return "tensor";
 }
 
 // Bounded recursion: the message types of model.proto and ir/plan/plan.proto do not contain themselves.
-static dp_status visit_tensors(search *s, ProtobufCMessage *message, const char *holder) {
-  if (message->descriptor == &dp__tensor__descriptor) return s->visit(s, (Dp__Tensor *)message, holder);
-  holder = name_in(message, holder);
+static dp_status visit_tensors(search *s, ProtobufCMessage *message, const way *outer) {
+  if (message->descriptor == &dp__tensor__descriptor) return s->visit(s, (Dp__Tensor *)message, holder_of(outer));
+  const way here = {message, outer};
   for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
     const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
     if (field->type != PROTOBUF_C_TYPE_MESSAGE) continue;
@@ -37,7 +51,7 @@ static dp_status visit_tensors(search *s, ProtobufCMessage *message, const char 
     size_t count = repeated ? *(size_t *)((char *)message + field->quantifier_offset) : 1;
     ProtobufCMessage **inner = repeated ? *(ProtobufCMessage ***)at : (ProtobufCMessage **)at;
     for (size_t k = 0; k < count; k++)
-      if (inner[k]) DP_TRY(visit_tensors(s, inner[k], holder));
+      if (inner[k]) DP_TRY(visit_tensors(s, inner[k], &here));
   }
   return DP_OK;
 }
@@ -70,7 +84,7 @@ dp_status dp_external_detach(dp_arena *arena, ProtobufCMessage *message, dp_exte
   taking t = {.names = dp_names_create(arena)};
   dp_names_add(t.names, DP_SAFETENSORS_METADATA, 0);  // a value may have this name, a tensor of the file may not
   search s = {arena, take_out, &t};
-  DP_TRY(visit_tensors(&s, message, "tensor"));
+  DP_TRY(visit_tensors(&s, message, NULL));
   *external = t.external;
   return DP_OK;
 }
@@ -163,7 +177,7 @@ typedef struct {
 
 static dp_status look_inside(void *arg) {
   looking *l = arg;
-  return visit_tensors(&l->s, l->message, "tensor");
+  return visit_tensors(&l->s, l->message, NULL);
 }
 
 dp_status dp_external_read(dp_arena *arena, ProtobufCMessage *message, const char *path) {

@@ -19,7 +19,7 @@ enum { DP_PROTO_VERSION = 1 };  // of model.proto
 Dp__Model *dp_proto_from_model(dp_arena *arena, const dp_model *model);
 dp_status dp_proto_to_model(dp_arena *arena, const Dp__Model *message, dp_model **model) DP_MUST_USE;
 
-// Values and nodes keep their ids. Device form is left out.
+// Values and nodes keep their ids. Device form is left out. Equal types are one message, and equal attributes too.
 Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph);
 // The model's variables, symbol and batch must be set. The graph is not added to the model's. Nodes get their types
 // from dp_op_infer (a type given in the message must agree); dp_graph_verify holds.
@@ -34,6 +34,14 @@ dp_status dp_proto_to_variable(dp_arena *arena, const Dp__Variable *message, con
 void dp_proto_from_attrs(dp_arena *arena, int n_attrs, const dp_attr *attrs, size_t *count, Dp__Attribute ***messages);
 dp_status dp_proto_to_attrs(dp_arena *arena, size_t count, Dp__Attribute *const *messages, int *n_attrs,
                             dp_attr **attrs) DP_MUST_USE;
+
+// Makes equal messages once, in the arena: types, and attributes without a tensor. They are not to be changed. What
+// they are made from must live as long.
+typedef struct dp_proto_shared dp_proto_shared;
+dp_proto_shared *dp_proto_shared_create(dp_arena *arena);
+Dp__TensorType *dp_proto_shared_type(dp_proto_shared *shared, const dp_type *type);
+void dp_proto_shared_attrs(dp_proto_shared *shared, int n_attrs, const dp_attr *attrs, size_t *count,
+                           Dp__Attribute ***messages);
 
 Dp__TensorType *dp_proto_from_type(dp_arena *arena, const dp_type *type);
 dp_status dp_proto_to_type(const Dp__TensorType *message, dp_type *type) DP_MUST_USE;

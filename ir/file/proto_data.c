@@ -85,7 +85,7 @@ dp_status dp_proto_to_tensor(dp_arena *arena, const Dp__Tensor *message, const d
 
 // ---- attributes -----------------------------------------------------------------------------------------------------
 
-static Dp__Attribute *from_attr(dp_arena *arena, const dp_attr *attr) {
+Dp__Attribute *dp_proto_from_attr(dp_arena *arena, const dp_attr *attr) {
   Dp__Attribute *message = DP_PROTO_NEW(arena, Dp__Attribute, dp__attribute);
   message->name = dp_proto_string(attr->name);
   message->kind = attr->kind;
@@ -125,7 +125,7 @@ static Dp__Attribute *from_attr(dp_arena *arena, const dp_attr *attr) {
 void dp_proto_from_attrs(dp_arena *arena, int n_attrs, const dp_attr *attrs, size_t *count, Dp__Attribute ***messages) {
   *count = (size_t)n_attrs;
   *messages = dp_alloc_n(arena, (size_t)n_attrs, sizeof **messages);
-  for (int i = 0; i < n_attrs; i++) (*messages)[i] = from_attr(arena, &attrs[i]);
+  for (int i = 0; i < n_attrs; i++) (*messages)[i] = dp_proto_from_attr(arena, &attrs[i]);
 }
 
 // A field that belongs to another kind would be silently lost.

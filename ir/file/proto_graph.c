@@ -8,11 +8,11 @@
 
 // ---- to messages ----------------------------------------------------------------------------------------------------
 
-static Dp__Value *from_value(dp_arena *arena, const dp_value *value) {
+static Dp__Value *from_value(dp_arena *arena, dp_proto_shared *shared, const dp_value *value) {
   Dp__Value *message = DP_PROTO_NEW(arena, Dp__Value, dp__value);
   message->name = dp_proto_string(value->name);
   message->kind = value->kind;
-  message->type = dp_proto_from_type(arena, &value->type);
+  message->type = dp_proto_shared_type(shared, &value->type);
   if (value->kind == DP_VALUE_CONSTANT) message->constant = dp_proto_from_tensor(arena, value->constant);
   if (value->kind == DP_VALUE_VARIABLE) message->variable = (uint32_t)value->variable;
   return message;
@@ -24,7 +24,7 @@ static uint32_t *from_operands(dp_arena *arena, int count, dp_value *const *valu
   return numbers;
 }
 
-static Dp__Node *from_node(dp_arena *arena, const dp_node *node) {
+static Dp__Node *from_node(dp_arena *arena, dp_proto_shared *shared, const dp_node *node) {
   Dp__Node *message = DP_PROTO_NEW(arena, Dp__Node, dp__node);
   message->op = dp_proto_string(node->op->name);
   message->domain = dp_proto_string(node->op->domain);
@@ -33,7 +33,7 @@ static Dp__Node *from_node(dp_arena *arena, const dp_node *node) {
   message->inputs = from_operands(arena, node->n_inputs, node->inputs);
   message->n_outputs = (size_t)node->n_outputs;
   message->outputs = from_operands(arena, node->n_outputs, node->outputs);
-  dp_proto_from_attrs(arena, node->n_attrs, node->attrs, &message->n_attributes, &message->attributes);
+  dp_proto_shared_attrs(shared, node->n_attrs, node->attrs, &message->n_attributes, &message->attributes);
   message->device = node->device + 1;
   message->stage = node->stage + 1;
   message->n_constraints = (size_t)node->n_constraints;
@@ -60,13 +60,14 @@ static void from_ends(dp_arena *arena, const dp_graph *graph, Dp__Graph *message
 
 Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph) {
   Dp__Graph *message = DP_PROTO_NEW(arena, Dp__Graph, dp__graph);
+  dp_proto_shared *shared = dp_proto_shared_create(arena);
   message->name = dp_proto_string(graph->name);
   message->n_values = (size_t)graph->n_values;
   message->values = dp_alloc_n(arena, message->n_values, sizeof *message->values);
-  for (int32_t i = 0; i < graph->n_values; i++) message->values[i] = from_value(arena, graph->values[i]);
+  for (int32_t i = 0; i < graph->n_values; i++) message->values[i] = from_value(arena, shared, graph->values[i]);
   message->n_nodes = (size_t)graph->n_nodes;
   message->nodes = dp_alloc_n(arena, message->n_nodes, sizeof *message->nodes);
-  for (int32_t i = 0; i < graph->n_nodes; i++) message->nodes[i] = from_node(arena, graph->nodes[i]);
+  for (int32_t i = 0; i < graph->n_nodes; i++) message->nodes[i] = from_node(arena, shared, graph->nodes[i]);
   from_ends(arena, graph, message);
   return message;
 }
@@ -220,7 +221,7 @@ static dp_status fill_graph(dp_graph *graph, const Dp__Graph *message) {
   for (size_t i = 0; i < message->n_nodes; i++)
     DP_TRY(dp_status_context(to_node(graph, message->nodes[i]), "node %zu '%s'", i, message->nodes[i]->name));
   DP_TRY(to_ends(graph, message));
-  return dp_graph_verify(graph);
+  return dp_graph_verify_links(graph);  // to_node has inferred all types
 }
 
 dp_status dp_proto_to_graph(dp_model *model, const Dp__Graph *message, dp_graph **graph) {

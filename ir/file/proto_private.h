@@ -13,6 +13,8 @@ static inline void *dp_proto_new(dp_arena *arena, const ProtobufCMessageDescript
   return message;
 }
 
+Dp__Attribute *dp_proto_from_attr(dp_arena *arena, const dp_attr *attr);
+
 // Sharding constraints on a value of that shape.
 Dp__Constraint **dp_proto_from_constraints(dp_arena *arena, int count, const dp_constraint *constraints);
 dp_status dp_proto_to_constraints(dp_arena *arena, size_t count, Dp__Constraint *const *messages, const dp_shape *shape,

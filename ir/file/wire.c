@@ -7,9 +7,19 @@
 
 enum { MAX_FIELDS = 64 };  // per message type
 
+// What was built last from bytes of each hash.
+enum { BUILT = 1024, BUILT_BYTES = 40 };
+typedef struct {
+  const ProtobufCMessageDescriptor *type;  // NULL: a string
+  const uint8_t *bytes;
+  size_t length;
+  void *result;
+} built;
+
 typedef struct {
   dp_arena *arena;
   const char *what;
+  built *built;         // (BUILT) NULL: nothing is shared
   const uint8_t *data;  // the whole input; messages give positions in it
   uint64_t memory, memory_limit;
   bool tolerant;  // fields that the descriptor does not know are skipped
@@ -32,6 +42,10 @@ static dp_status bad(const walker *w, const uint8_t *at, const ProtobufCMessageD
 
 // Returns NULL on success, else what is wrong.
 static const char *read_varint(const uint8_t **at, const uint8_t *end, uint64_t *number) {
+  if (*at < end && **at < 0x80) {  // most are this short
+    *number = *(*at)++;
+    return NULL;
+  }
   uint64_t n = 0;
   for (int i = 0; i < 10; i++) {
     if (*at == end) return "a number is truncated";
@@ -54,6 +68,12 @@ static const char *read_bytes(const uint8_t **at, const uint8_t *end, uint64_t l
   return NULL;
 }
 
+// Mostly fields are numbered from 1 without gaps.
+static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *type, unsigned number) {
+  if (number - 1 < type->n_fields && type->fields[number - 1].id == number) return &type->fields[number - 1];
+  return protobuf_c_message_descriptor_get_field(type, number);
+}
+
 static dp_status next_item(const walker *w, const ProtobufCMessageDescriptor *type, const uint8_t **at,
                            const uint8_t *end, item *it) {
   const uint8_t *start = *at;
@@ -62,7 +82,7 @@ static dp_status next_item(const walker *w, const ProtobufCMessageDescriptor *ty
   if (!why && (tag > UINT32_MAX || !(tag >> 3))) why = "a field number is out of range";
   if (why) return bad(w, start, type, why);
   *it = (item){.wire = (int)(tag & 7)};
-  it->field = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+  it->field = find_field(type, (unsigned)(tag >> 3));
   if (!it->field && !w->tolerant)
     return dp_fail(EX_DATAERR,
                    "%s: byte %zu of the %s: unknown field %u; it was written by a newer version, or is damaged",
@@ -230,17 +250,45 @@ static void set_number(ProtobufCType type, uint64_t number, void *to) {
   memcpy(to, &number, element_bytes(type));  // little-endian: the low bytes come first
 }
 
+// Where a message or string of these bytes is, or is to be entered; NULL: it is not shared.
+static built *find_built(const walker *w, const ProtobufCMessageDescriptor *type, const item *it) {
+  if (!w->built || it->length > BUILT_BYTES) return NULL;
+  built *b = &w->built[dp_hash64(it->bytes, it->length) % BUILT];
+  if (b->result && b->type == type && b->length == it->length && !memcmp(b->bytes, it->bytes, it->length)) return b;
+  *b = (built){type, it->bytes, it->length, NULL};
+  return b;
+}
+
+static dp_status build_string(const walker *w, const item *it, char **to) {
+  built *b = find_built(w, NULL, it);
+  *to = b && b->result ? b->result : dp_strndup(w->arena, (const char *)it->bytes, it->length);
+  if (b) b->result = *to;
+  return DP_OK;
+}
+
+static dp_status build_message(const walker *w, const item *it, ProtobufCMessage **to) {
+  const ProtobufCMessageDescriptor *type = it->field->descriptor;
+  built *b = find_built(w, type, it);
+  if (b && b->result) {
+    *to = b->result;
+    return DP_OK;
+  }
+  DP_TRY(build(w, type, it->bytes, it->bytes + it->length, to));
+  // What it holds may have taken its place.
+  if (b && b->type == type && b->bytes == it->bytes && b->length == it->length) b->result = *to;
+  return DP_OK;
+}
+
 static dp_status set_element(const walker *w, const item *it, void *to) {
   switch (it->field->type) {
     case PROTOBUF_C_TYPE_STRING:
-      *(char **)to = dp_strndup(w->arena, (const char *)it->bytes, it->length);
-      return DP_OK;
+      return build_string(w, it, to);
     case PROTOBUF_C_TYPE_BYTES:
       *(ProtobufCBinaryData *)to =
           (ProtobufCBinaryData){it->length, it->length ? dp_memdup(w->arena, it->bytes, it->length) : NULL};
       return DP_OK;
     case PROTOBUF_C_TYPE_MESSAGE:
-      return build(w, it->field->descriptor, it->bytes, it->bytes + it->length, to);
+      return build_message(w, it, to);
     default:
       if (it->wire)
         memcpy(to, it->bytes, it->length);
@@ -320,17 +368,17 @@ dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *desc
   return unpack(&w, descriptor, bytes, message);
 }
 
+dp_status dp_wire_unpack_shared(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                                size_t bytes, const char *what, ProtobufCMessage **message) {
+  dp_arena *table = dp_arena_create_within(arena);
+  walker w = {.arena = arena, .what = what, .data = data, .built = dp_alloc_n(table, BUILT, sizeof(built))};
+  dp_status status = unpack(&w, descriptor, bytes, message);
+  dp_arena_destroy(table);
+  return status;
+}
+
 dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                                size_t bytes, const char *what, ProtobufCMessage **message) {
   walker w = {.arena = arena, .what = what, .data = data, .tolerant = true};
   return unpack(&w, descriptor, bytes, message);
-}
-
-dp_status dp_wire_pack(dp_arena *arena, const ProtobufCMessage *message, const char *what, uint8_t **data,
-                       size_t *bytes) {
-  size_t size = protobuf_c_message_get_packed_size(message);
-  if (size > INT32_MAX) return dp_fail(EX_DATAERR, "%s: %zu bytes: a protobuf is limited to 2 GiB", what, size);
-  *data = dp_alloc(arena, size + 1);
-  *bytes = protobuf_c_message_pack(message, *data);
-  return DP_OK;
 }

@@ -4,7 +4,7 @@
 // that are not text. So one walk over the wire comes first. It checks nesting (at most 64 deep), every length against
 // what holds it, varints (shortest form, in their type's range), wire types of known fields, enum values, singular
 // fields (at most once), strings (UTF-8 without NUL), and that the result's memory is in proportion to the input. Only
-// then are the messages built, in one arena, from the same descriptors. protobuf-c still packs them.
+// then are the messages built, in one arena, from the same descriptors.
 #ifndef DP_IR_FILE_WIRE_H
 #define DP_IR_FILE_WIRE_H
 
@@ -25,11 +25,15 @@ static inline uint64_t dp_wire_memory(size_t bytes) { return (UINT64_C(16) << 20
 // afterwards. Do not pass it to protobuf_c_message_free_unpacked. EX_DATAERR.
 dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                          size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;
-// The same for formats that others define and extend: unknown fields are skipped; only their lengths are checked.
+// The same, but short messages and strings of equal bytes may be one and the same, so they are not to be changed.
+dp_status dp_wire_unpack_shared(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                                size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;
+// dp_wire_unpack for formats that others define and extend: unknown fields are skipped; only their lengths are checked.
 // Everything else is refused as above.
 dp_status dp_wire_unpack_known(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
                                size_t bytes, const char *what, ProtobufCMessage **message) DP_MUST_USE;
-// Packs into the arena.
+// Packs into the arena: the bytes that protobuf-c would give. Fields of a oneof and unknown fields are not supported.
+// EX_DATAERR: more than 2 GiB.
 dp_status dp_wire_pack(dp_arena *arena, const ProtobufCMessage *message, const char *what, uint8_t **data,
                        size_t *bytes) DP_MUST_USE;
 

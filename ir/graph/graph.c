@@ -15,6 +15,7 @@ dp_model *dp_model_create(dp_arena *arena, const char *name) {
   model->symbol = "N";
   model->opset = 18;
   model->variable_names = dp_names_create(arena);
+  model->strings = dp_names_create(arena);
   return model;
 }
 
@@ -68,29 +69,62 @@ void dp_model_keep_variables(dp_model *model, int32_t count) {
 
 // ---- graph ----------------------------------------------------------------------------------------------------------
 
-dp_graph *dp_graph_create(dp_model *model, const char *name) {
+static dp_graph *create(dp_model *model, dp_arena *own, const char *name) {
   dp_graph *graph = dp_alloc(model->arena, sizeof *graph);
   graph->model = model;
   graph->arena = model->arena;
+  graph->own = own;
   graph->stage = -1;
   graph->name = dp_strdup(model->arena, name);
-  graph->value_names = dp_names_create(model->arena);
-  graph->node_names = dp_names_create(model->arena);
+  graph->value_names = dp_names_create_sharing(own, model->strings);
+  graph->node_names = dp_names_create_sharing(own, model->strings);
   return graph;
+}
+
+dp_graph *dp_graph_create(dp_model *model, const char *name) {
+  return create(model, dp_arena_create_within(model->arena), name);
+}
+
+dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name) {
+  return create(outer->model, outer->own, name);
+}
+
+void dp_graph_free(dp_graph *graph) {
+  dp_arena_destroy(graph->own);
+  *graph = (dp_graph){.model = graph->model, .arena = graph->arena, .name = graph->name, .stage = graph->stage};
+}
+
+// Several graphs may have one logical graph.
+void dp_model_free_graphs(dp_model *model) {
+  for (int i = 0; i < model->n_graphs; i++) {
+    dp_graph *logical = model->graphs[i]->logical;
+    if (logical && logical->own) dp_graph_free(logical);
+    dp_graph_free(model->graphs[i]);
+  }
+  model->n_graphs = 0;
+  model->graphs = NULL;
 }
 
 static const dp_placement replicated[DP_MAX_MESH];
 
-dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
-  dp_value *value = dp_alloc(graph->arena, sizeof *value);
+// How a name is entered: one of dp_names_enter and dp_names_enter_kept.
+typedef const char *(*name_enter)(dp_names *names, const char *name, int32_t number);
+
+static dp_value *add_value(dp_graph *graph, dp_value_kind kind, name_enter enter, const char *name,
+                           const dp_type *type) {
+  dp_value *value = dp_alloc(graph->own, sizeof *value);
   value->id = graph->n_values;
   value->kind = kind;
-  value->name = dp_names_enter(graph->value_names, name, value->id);
-  value->type = type;
+  value->name = enter(graph->value_names, name, value->id);
+  value->type = *type;
   value->variable = -1;
   value->placements = replicated;
-  DP_PUSH(graph->arena, graph->values, graph->n_values, value);
+  DP_PUSH(graph->own, graph->values, graph->n_values, value);
   return value;
+}
+
+dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
+  return add_value(graph, kind, dp_names_enter, name, &type);
 }
 
 dp_value *dp_graph_find_value(const dp_graph *graph, const char *name) {
@@ -115,6 +149,7 @@ dp_value *dp_graph_variable(dp_graph *graph, int32_t variable) {
 }
 
 bool dp_graph_is_scalar(const char *name) {
+  if (strncmp(name, "dp.", 3)) return false;
   static const char *const scalars[] = {DP_SCALAR_STEP, DP_SCALAR_N, DP_SCALAR_LR, DP_SCALAR_SEED};
   for (size_t i = 0; i < DP_COUNT(scalars); i++)
     if (!strcmp(scalars[i], name)) return true;
@@ -128,14 +163,16 @@ dp_value *dp_graph_scalar(dp_graph *graph, const char *name) {
   return dp_graph_add_value(graph, DP_VALUE_SCALAR, name, (dp_type){dtype, {0}});
 }
 
-dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
-                           int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs) {
-  dp_arena *arena = graph->arena;
+static dp_node *add_node(dp_graph *graph, const dp_op *op, name_enter enter, const char *name, int n_inputs,
+                         dp_value *const *inputs, int n_outputs, const char *const *output_names, int n_attrs,
+                         const dp_attr *attrs) {
+  static const dp_type none;
+  dp_arena *arena = graph->own;
   dp_node *node = dp_alloc(arena, sizeof *node);
   node->id = graph->n_nodes;
   node->graph = graph;
   node->op = op;
-  node->name = dp_names_enter(graph->node_names, name, node->id);
+  node->name = enter(graph->node_names, name, node->id);
   node->n_inputs = n_inputs;
   node->inputs = dp_memdup(arena, inputs, (size_t)n_inputs * sizeof *inputs);
   node->n_outputs = n_outputs;
@@ -147,12 +184,17 @@ dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, i
   for (int i = 0; i < n_outputs; i++) {
     if (output_names && !output_names[i]) continue;
     const char *wanted = output_names ? output_names[i] : i ? dp_printf(arena, "%s:%d", node->name, i) : node->name;
-    dp_value *value = dp_graph_add_value(graph, DP_VALUE_RESULT, wanted, (dp_type){0});
+    dp_value *value = add_value(graph, DP_VALUE_RESULT, output_names ? enter : dp_names_enter, wanted, &none);
     value->producer = node;
     value->result = i;
     node->outputs[i] = value;
   }
   return node;
+}
+
+dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
+                           int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs) {
+  return add_node(graph, op, dp_names_enter, name, n_inputs, inputs, n_outputs, output_names, n_attrs, attrs);
 }
 
 static bool are_equal(const dp_placement *a, const dp_placement *b) {
@@ -225,7 +267,7 @@ dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map) 
 }
 
 dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *suffix, dp_value **map) {
-  dp_arena *arena = dst->arena;
+  dp_arena *arena = dst->own;
   dp_value *few_inputs[DP_MAX_OPERANDS] = {0}, **inputs = few_inputs;
   const char *few_names[DP_MAX_OPERANDS] = {0}, **names = few_names;
   if (node->n_inputs > DP_MAX_OPERANDS) inputs = dp_alloc_n(arena, (size_t)node->n_inputs, sizeof *inputs);
@@ -234,8 +276,10 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
     if (node->inputs[i]) inputs[i] = dp_graph_copy_value(dst, node->inputs[i], map);
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) names[i] = name_as(arena, node->outputs[i]->name, suffix);
-  dp_node *copy = dp_graph_add_node(dst, node->op, name_as(arena, node->name, suffix), node->n_inputs, inputs,
-                                    node->n_outputs, names, node->n_attrs, node->attrs);
+  const bool kept = !*suffix && node->graph->model == dst->model;
+  dp_node *copy =
+      add_node(dst, node->op, kept ? dp_names_enter_kept : dp_names_enter, name_as(arena, node->name, suffix),
+               node->n_inputs, inputs, node->n_outputs, names, node->n_attrs, node->attrs);
   copy->device = node->device;
   copy->stage = node->stage;
   copy->n_constraints = node->n_constraints;

@@ -1,8 +1,9 @@
 // The in-memory graph: operators on tensors in SSA form, and the model that holds graphs, variables and mesh.
 //
 // Nodes are always in topological order. Values and nodes have dense ids (their index), so side tables are arrays.
-// Everything lives in the model's arena. A pass makes a new graph or appends to one and never leaves a dangling
-// pointer: dp_graph_verify holds between passes.
+// Nodes, values and their names' tables live as long as their graph, everything else in the model's arena, names
+// among it. A pass makes a new graph or appends to one and never leaves a dangling pointer: dp_graph_verify holds
+// between passes.
 //
 // A source model has one graph, "main". The pass `programs` makes "init", "train" and "eval" from it. Placement turns
 // each into device form: nodes and values point to the logical ones that they stand for, and communication nodes stand
@@ -147,7 +148,7 @@ typedef struct {
 
 struct dp_graph {
   dp_model *model;
-  dp_arena *arena;   // the model's
+  dp_arena *arena;   // the model's: for attributes, names and whatever may outlive the graph
   const char *name;  // "main", "init", "train", "eval"
   int32_t n_values, n_nodes;
   dp_value **values;
@@ -162,6 +163,7 @@ struct dp_graph {
   const char **streams;  // names: "compute", "comm", "copy"
   // Set by a pass that leaves the graph's nodes, operands and results as they were: it is not verified again.
   bool unchanged;
+  dp_arena *own;                              // private to graph.c: nodes, values and what finds them
   struct dp_names *value_names, *node_names;  // private to graph.c
   const dp_placement **placements;            // private to graph.c: arrays that values share
 };
@@ -207,6 +209,7 @@ struct dp_model {
   int32_t n_variables;
   dp_variable *variables;
   struct dp_names *variable_names;  // private to graph.c
+  struct dp_names *strings;         // private to graph.c: names of values and nodes, each once
   int n_graphs;
   dp_graph **graphs;
   // Set by the compiler.
@@ -226,7 +229,13 @@ dp_status dp_variable_check_name(const dp_variable *variable) DP_MUST_USE;
 void dp_model_keep_variables(dp_model *model, int32_t count);  // removes all variables after the first `count`
 
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs
-void dp_model_add_graph(dp_model *model, dp_graph *graph);     // replaces the graph of that name
+// One that lasts as long as `outer`: a body, or what is soon copied into it.
+dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name);
+// Frees the nodes and values of a graph that nothing refers to any more, and of those within it. It is empty then.
+void dp_graph_free(dp_graph *graph);
+// Frees the model's graphs and their logical graphs; it has none then.
+void dp_model_free_graphs(dp_model *model);
+void dp_model_add_graph(dp_model *model, dp_graph *graph);  // replaces the graph of that name
 
 // Names are made unique by appending ".1", ".2" ... when taken.
 dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type);
@@ -258,6 +267,8 @@ void dp_graph_reorder(dp_graph *graph, dp_node *const *nodes);
 // Checks the structure's invariants: order, ids, links, unique names, types equal to what dp_op_infer gives.
 // EX_DATAERR.
 dp_status dp_graph_verify(const dp_graph *graph) DP_MUST_USE;
+// The same of a graph whose nodes have no bodies, and whose types are known to be what dp_op_infer gives.
+dp_status dp_graph_verify_links(const dp_graph *graph) DP_MUST_USE;
 
 // ---- attribute access -----------------------------------------------------------------------------------------------
 

@@ -1,12 +1,32 @@
 // The operators as a table: lookup, schema checks, sharding rules, cost. See op.h.
 #include "ir/graph/op.h"
 
+#include <pthread.h>
 #include <string.h>
 
+// ---- lookup ---------------------------------------------------------------------------------------------------------
+
+// The operators by the hash of their names; operators of one name follow each other. At least half is empty
+// (IsFoundByDomainAndName of schema_test).
+enum { SLOTS = 1024 };
+static const dp_op *slots[SLOTS];
+static pthread_once_t slots_filled = PTHREAD_ONCE_INIT;
+
+static void fill_slots(void) {
+  uint32_t count = 0;
+  for (const dp_op *const *op = dp_op_table; *op && ++count <= SLOTS / 2; op++) {
+    uint32_t i = dp_hash_name((*op)->name);
+    while (slots[i % SLOTS]) i++;
+    slots[i % SLOTS] = *op;
+  }
+}
+
 const dp_op *dp_op_find(const char *domain, const char *name) {
+  pthread_once(&slots_filled, fill_slots);
   if (!strcmp(domain, "ai.onnx")) domain = "";
-  for (const dp_op *const *op = dp_op_table; *op; op++)
-    if (!strcmp((*op)->name, name) && !strcmp((*op)->domain, domain)) return *op;
+  const dp_op *op;
+  for (uint32_t i = dp_hash_name(name); (op = slots[i % SLOTS]); i++)
+    if (!strcmp(op->name, name) && !strcmp(op->domain, domain)) return op;
   return NULL;
 }
 

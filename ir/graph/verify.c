@@ -21,12 +21,20 @@ static dp_status check_names(const dp_graph *graph) {
   return DP_OK;
 }
 
+static dp_status check_scalars(const dp_graph *graph) {
+  static const char *const names[] = {DP_SCALAR_STEP, DP_SCALAR_N, DP_SCALAR_LR, DP_SCALAR_SEED};
+  for (size_t i = 0; i < DP_COUNT(names); i++) {
+    const dp_value *v = dp_graph_find_value(graph, names[i]);
+    if (v && v->kind != DP_VALUE_SCALAR)
+      return dp_fail(EX_DATAERR, "'%s' is the name of a scalar that the runtime provides; no other value may have it",
+                     v->name);
+  }
+  return DP_OK;
+}
+
 static dp_status check_value(const dp_graph *graph, int32_t i) {
   const dp_value *v = graph->values[i];
   if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at index %d", v->name, v->id, i);
-  if (v->kind != DP_VALUE_SCALAR && dp_graph_is_scalar(v->name))
-    return dp_fail(EX_DATAERR, "'%s' is the name of a scalar that the runtime provides; no other value may have it",
-                   v->name);
   if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
   if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
     return dp_fail(EX_DATAERR, "value '%s' has no producer", v->name);
@@ -43,30 +51,12 @@ static bool is_in(const dp_graph *graph, const dp_value *v) {
   return v && v->id >= 0 && v->id < graph->n_values && graph->values[v->id] == v;
 }
 
-static dp_status check_node(const dp_graph *graph, int32_t i) {
-  dp_node *node = graph->nodes[i];
-  if (node->id != i || node->graph != graph)
-    return dp_fail(EX_DATAERR, "node '%s' is not at the index that its id says", node->name);
-  for (int k = 0; k < node->n_inputs; k++) {
-    const dp_value *x = node->inputs[k];
-    if (!x) continue;
-    if (!is_in(graph, x)) return dp_fail(EX_DATAERR, "node '%s' has an operand of another graph", node->name);
-    if (x->producer && x->producer->id >= i)
-      return dp_fail(EX_DATAERR, "node '%s' uses '%s' before it is computed: the graph has a cycle or is out of order",
-                     node->name, x->name);
-  }
+// The types of the results are those that the operands' types give.
+static dp_status check_types(const dp_graph *graph, dp_node *node) {
   dp_type few[DP_MAX_OPERANDS], *before = few;
   if (node->n_outputs > DP_MAX_OPERANDS) before = dp_alloc_n(graph->arena, (size_t)node->n_outputs, sizeof *before);
-  for (int k = 0; k < node->n_outputs; k++) {
-    if (!node->outputs[k]) continue;
-    if (!is_in(graph, node->outputs[k]) || node->outputs[k]->producer != node)
-      return dp_fail(EX_DATAERR, "node '%s' has a result of another node", node->name);
-    before[k] = node->outputs[k]->type;
-  }
-  // A body stays as it was made.
-  if (node->body && !node->body->unchanged)
-    DP_TRY(dp_status_context(dp_graph_verify(node->body), "the body of '%s'", node->name));
-  if (node->body) node->body->unchanged = true;
+  for (int k = 0; k < node->n_outputs; k++)
+    if (node->outputs[k]) before[k] = node->outputs[k]->type;
   DP_TRY(dp_op_infer(node));
   for (int k = 0; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;
@@ -77,6 +67,34 @@ static dp_status check_node(const dp_graph *graph, int32_t i) {
                    dp_type_print(&before[k], a, sizeof a), dp_type_print(now, b, sizeof b));
   }
   return DP_OK;
+}
+
+static dp_status check_links(const dp_graph *graph, int32_t i) {
+  const dp_node *node = graph->nodes[i];
+  if (node->id != i || node->graph != graph)
+    return dp_fail(EX_DATAERR, "node '%s' is not at the index that its id says", node->name);
+  for (int k = 0; k < node->n_inputs; k++) {
+    const dp_value *x = node->inputs[k];
+    if (!x) continue;
+    if (!is_in(graph, x)) return dp_fail(EX_DATAERR, "node '%s' has an operand of another graph", node->name);
+    if (x->producer && x->producer->id >= i)
+      return dp_fail(EX_DATAERR, "node '%s' uses '%s' before it is computed: the graph has a cycle or is out of order",
+                     node->name, x->name);
+  }
+  for (int k = 0; k < node->n_outputs; k++)
+    if (node->outputs[k] && (!is_in(graph, node->outputs[k]) || node->outputs[k]->producer != node))
+      return dp_fail(EX_DATAERR, "node '%s' has a result of another node", node->name);
+  return DP_OK;
+}
+
+static dp_status check_node(const dp_graph *graph, int32_t i) {
+  dp_node *node = graph->nodes[i];
+  DP_TRY(check_links(graph, i));
+  // A body stays as it was made.
+  if (node->body && !node->body->unchanged)
+    DP_TRY(dp_status_context(dp_graph_verify(node->body), "the body of '%s'", node->name));
+  if (node->body) node->body->unchanged = true;
+  return check_types(graph, node);
 }
 
 // Values of the graph, each name once.
@@ -98,10 +116,11 @@ static dp_status check_outputs(const dp_graph *graph) {
   return status;
 }
 
-dp_status dp_graph_verify(const dp_graph *graph) {
+static dp_status verify(const dp_graph *graph, dp_status (*check)(const dp_graph *graph, int32_t node)) {
   DP_TRY(check_names(graph));
+  DP_TRY(check_scalars(graph));
   for (int32_t i = 0; i < graph->n_values; i++) DP_TRY(check_value(graph, i));
-  for (int32_t i = 0; i < graph->n_nodes; i++) DP_TRY(check_node(graph, i));
+  for (int32_t i = 0; i < graph->n_nodes; i++) DP_TRY(check(graph, i));
   DP_TRY(check_outputs(graph));
   for (int i = 0; i < graph->n_updates; i++) {
     const dp_update *u = &graph->updates[i];
@@ -115,3 +134,7 @@ dp_status dp_graph_verify(const dp_graph *graph) {
   }
   return DP_OK;
 }
+
+dp_status dp_graph_verify(const dp_graph *graph) { return verify(graph, check_node); }
+
+dp_status dp_graph_verify_links(const dp_graph *graph) { return verify(graph, check_links); }

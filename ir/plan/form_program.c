@@ -63,12 +63,11 @@ void dp_plan_form_fault_at(dp_fault *fault, const Dp__Program *program, uint32_t
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
-static dp_status check_tensor(const form *f, size_t i) {
+// what: for messages.
+static dp_status check_tensor(const form *f, size_t i, const char *what) {
   const Dp__DeviceTensor *t = f->program->tensors[i];
-  char what[256];
   if (t->value >= f->graph->n_values)
     return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX, "tensor %zu is value %u of %zu", i, t->value, f->graph->n_values);
-  snprintf(what, sizeof what, "tensor %zu ('%.200s')", i, f->graph->values[t->value]->name);
   if (t->n_placements != f->plan->n_mesh)
     return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX, "%s has %zu placements on a mesh of %zu axes", what,
                         t->n_placements, f->plan->n_mesh);
@@ -85,13 +84,17 @@ static dp_status check_tensor(const form *f, size_t i) {
 // A fault is reported with the instruction that has the tensor.
 static dp_status check_tensors(const form *f) {
   for (size_t i = 0; i < f->program->n_tensors; i++) {
-    dp_status status = check_tensor(f, i);
+    dp_status status = check_tensor(f, i, "");
     if (!status) continue;
     dp_status_free(status);
+    const uint32_t value = f->program->tensors[i]->value;
+    char what[256];
+    snprintf(what, sizeof what, "tensor %zu ('%.200s')", i,
+             value < f->graph->n_values ? f->graph->values[value]->name : "");
     uint32_t stream, instruction;
     if (dp_plan_form_user(f->program, i, &stream, &instruction))
       dp_plan_form_fault_at(f->fault, f->program, stream, instruction);
-    return check_tensor(f, i);
+    return check_tensor(f, i, what);
   }
   return DP_OK;
 }

@@ -52,14 +52,22 @@ static dp_status check_header(const char *path, const uint8_t *data, size_t byte
   return DP_OK;
 }
 
-dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) {
+// file: for the file's bytes.
+static dp_status read_payload(dp_arena *arena, dp_arena *file, const char *path, ProtobufCMessage **message) {
   uint8_t *data;
   size_t bytes;
-  ProtobufCMessage *message;
-  DP_TRY(dp_file_read(arena, path, 0, &data, &bytes));
+  DP_TRY(dp_file_read(file, path, 0, &data, &bytes));
   DP_TRY(check_header(path, data, bytes));
-  DP_TRY(dp_wire_unpack(arena, &dp__plan__descriptor, data + DP_PLAN_HEADER_BYTES, bytes - DP_PLAN_HEADER_BYTES, path,
-                        &message));
+  return dp_wire_unpack_shared(arena, &dp__plan__descriptor, data + DP_PLAN_HEADER_BYTES, bytes - DP_PLAN_HEADER_BYTES,
+                               path, message);
+}
+
+dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) {
+  ProtobufCMessage *message;
+  dp_arena *file = dp_arena_create_within(arena);
+  dp_status status = read_payload(arena, file, path, &message);
+  dp_arena_destroy(file);
+  DP_TRY(status);
   DP_TRY(dp_external_read(arena, message, path));
   dp_fault fault = {0};
   DP_TRY(dp_status_context(dp_plan_loops_expand(arena, (Dp__Plan *)message, &fault), "%s", path));

@@ -191,7 +191,7 @@ static dp_status parse_body(dp_text_lex *lex, const dp_graph *graph, const dp_op
   if (!graph->logical) return dp_text_lex_fail(lex, "only a program for devices has regions");
   if (lex->in_body) return dp_text_lex_fail(lex, "a region's body has no region of its own");
   DP_TRY(dp_text_lex_next(lex));
-  dp_text_graph inner = dp_text_graph_begin(dp_graph_create(graph->model, "region"));
+  dp_text_graph inner = dp_text_graph_begin(dp_graph_create_within(graph, "region"));
   inner.nested = true;
   inner.graph->logical = graph->logical;
   *body = inner.graph;
@@ -236,9 +236,17 @@ static dp_status add_node(dp_text_lex *lex, dp_graph *graph, const result *resul
 }
 
 dp_status dp_text_node_parse(dp_text_lex *lex, dp_graph *graph) {
-  result *results = NULL;
+  result first = {0}, *results = NULL;
   int n = 0;
-  for (bool more = true; more;) {
+  bool more;
+  DP_TRY(parse_result(lex, graph, NULL, 0, &first));
+  DP_TRY(dp_text_lex_try(lex, ",", &more));
+  if (!more) {
+    DP_TRY(dp_text_lex_take(lex, "="));
+    return add_node(lex, graph, &first, 1);
+  }
+  DP_PUSH(lex->arena, results, n, first);
+  while (more) {
     result one = {0};
     if (n == DP_LIMIT_OUTPUTS) return dp_text_lex_fail(lex, "a node has at most %d results", DP_LIMIT_OUTPUTS);
     DP_TRY(parse_result(lex, graph, results, n, &one));

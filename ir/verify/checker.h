@@ -31,16 +31,18 @@ enum { DP_CHECKER_SPACES = DP__SPACE__DEVICE_INPUT + 1 };
 typedef struct {
   const Dp__DeviceTensor *claim;
   const dp_value *value;
-  dp_placement at[DP_MAX_MESH];
-  uint32_t first, count;  // micro-batches; none where it is Replicate on the sequential axis
-  uint64_t needed;        // bytes of the largest shard
-  int32_t exit;           // the variable that the program leaves as this tensor; -1
+  const dp_placement *at;  // (DP_MAX_MESH)
+  uint32_t first, count;   // micro-batches; none where it is Replicate on the sequential axis
+  uint64_t needed;         // bytes of the largest shard
+  int32_t exit;            // the variable that the program leaves as this tensor; -1
 } dp_checker_tensor;
 
 typedef struct {
   const Dp__Instruction *claim;
   const dp_op *op;
   uint32_t stream, position;  // in the stream, from 1
+  bool by_parts;              // a region whose members all work on rows, channels or single elements
+  const uint32_t *makers;     // (results) of a region: the member that makes it
 } dp_checker_instruction;
 
 // A Send or a Recv, and what it says it carries.
@@ -100,6 +102,7 @@ struct dp_checker {
   uint32_t *signaller;  // (events) the instruction
   uint32_t *region_of;  // (n_tensors) the last region that has it, plus 1; 0: none
   uint8_t *standing;    // (n_tensors) what it is there (region.c)
+  uint32_t *maker;      // (n_tensors) the member of that region that makes it
   dp_spans *spans[DP_CHECKER_SPACES];
 };
 

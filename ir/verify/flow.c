@@ -31,7 +31,8 @@ static void make_instructions(dp_checker *c) {
   for (uint32_t s = 0; s < c->n_streams; s++)
     for (uint32_t i = 0; i < p->streams[s]->n_instructions; i++) {
       const Dp__Instruction *in = p->streams[s]->instructions[i];
-      c->instructions[c->first[s] + i] = (dp_checker_instruction){in, dp_op_find(in->domain, in->op), s, i + 1};
+      c->instructions[c->first[s] + i] =
+          (dp_checker_instruction){.claim = in, .op = dp_op_find(in->domain, in->op), .stream = s, .position = i + 1};
     }
 }
 

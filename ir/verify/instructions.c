@@ -51,6 +51,7 @@ static dp_status check_stretch(void *arg) {
 dp_status dp_checker_instructions(dp_checker *c) {
   c->region_of = dp_alloc_n(c->arena, c->n_tensors, sizeof *c->region_of);
   c->standing = dp_alloc_n(c->arena, c->n_tensors, sizeof *c->standing);
+  c->maker = dp_alloc_n(c->arena, c->n_tensors, sizeof *c->maker);
   for (uint32_t i = 0; i < c->n_instructions; i += INSTRUCTIONS_AN_ARENA) {
     uint32_t end = c->n_instructions - i < INSTRUCTIONS_AN_ARENA ? c->n_instructions : i + INSTRUCTIONS_AN_ARENA;
     stretch s = {c, dp_arena_create(0), i, end};

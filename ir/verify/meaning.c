@@ -28,6 +28,20 @@ static void set_stored_variables(dp_checker *c) {
   }
 }
 
+// What a message calls a tensor: an operand by its number, an output of the program by its name.
+typedef struct {
+  const char *output;  // NULL: an operand
+  size_t operand;
+} named;
+
+static char *named_print(named what, char *text, size_t bytes) {
+  if (what.output)
+    snprintf(text, bytes, "output '%.100s'", what.output);
+  else
+    snprintf(text, bytes, "operand %zu", what.operand);
+  return text;
+}
+
 // ---- looking up -----------------------------------------------------------------------------------------------------
 
 static bool is_content(const dp_checker *c, uint32_t content, const dp_checker_tensor *t) {
@@ -46,9 +60,10 @@ static int32_t variable_of(const dp_checker_tensor *t) {
   return t->value->kind == DP_VALUE_VARIABLE ? t->value->variable : t->exit;
 }
 
-static dp_status fail_content(dp_checker *c, dp_checker_location where, const char *what, uint32_t content,
+static dp_status fail_content(dp_checker *c, dp_checker_location where, named called, uint32_t content,
                               const dp_checker_tensor *t) {
-  char a[256], b[256];
+  char text[128], a[256], b[256];
+  const char *what = named_print(called, text, sizeof text);
   int32_t p = entry_variable(c, content);
   const dp_checker_tensor *is = p < 0 ? &c->tensors[content - 1] : NULL;
   const char *name = is ? is->value->name : c->model->variables[p].name;
@@ -64,8 +79,10 @@ static dp_status fail_content(dp_checker *c, dp_checker_location where, const ch
       is ? dp_checker_tensor_print(c, is, b, sizeof b) : dp_checker_placements_print(c, at, b, sizeof b));
 }
 
-static dp_status fail_missing(dp_checker *c, dp_checker_location where, const char *what, const dp_span *span,
+static dp_status fail_missing(dp_checker *c, dp_checker_location where, named called, const dp_span *span,
                               const dp_checker_tensor *t) {
+  char text[128];
+  const char *what = named_print(called, text, sizeof text);
   const Dp__DeviceTensor *m = t->claim;
   unsigned long long begin = m->offset, end = m->offset + m->bytes;
   const char *space = dp_plan_form_space(m->space);
@@ -80,7 +97,7 @@ static dp_status fail_missing(dp_checker *c, dp_checker_location where, const ch
       what, t->value->name, begin, end, space);
 }
 
-static dp_status check_content(dp_checker *c, dp_checker_location where, const char *what, const dp_checker_tensor *t) {
+static dp_status check_content(dp_checker *c, dp_checker_location where, named what, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   if (!m->bytes) return DP_OK;
   const dp_span *span = dp_spans_get(c->spans[m->space], dp_spans_find(c->spans[m->space], m->offset));
@@ -97,14 +114,12 @@ static dp_status read_operands(dp_checker *c, uint32_t instruction) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
   for (size_t k = 0; k < in->n_inputs; k++) {
     const dp_checker_tensor *t = dp_checker_input(c, in, k);
-    char what[32];
     if (!t) continue;
-    snprintf(what, sizeof what, "operand %zu", k);
-    DP_TRY(check_content(c, dp_checker_at_instruction(c, instruction), what, t));
+    DP_TRY(check_content(c, dp_checker_at_instruction(c, instruction), (named){.operand = k}, t));
     if (t->value->kind == DP_VALUE_VARIABLE && c->entry[t->value->variable] < 0 &&
         t->claim->space == dp_checker_storage_space(&c->model->variables[t->value->variable]))
       return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_STORAGE,
-                             "%s is '%s', which the program does not say that it finds", what, t->value->name);
+                             "operand %zu is '%s', which the program does not say that it finds", k, t->value->name);
   }
   return DP_OK;
 }
@@ -129,9 +144,8 @@ static dp_status write_results(dp_checker *c, uint32_t instruction) {
 
 static dp_status check_end(dp_checker *c) {
   for (size_t i = 0; i < c->program->n_outputs; i++) {
-    char what[128];
-    snprintf(what, sizeof what, "output '%.100s'", c->program->outputs[i]->name);
-    DP_TRY(check_content(c, dp_checker_at_whole(c), what, &c->tensors[c->program->outputs[i]->tensor]));
+    const Dp__Binding *output = c->program->outputs[i];
+    DP_TRY(check_content(c, dp_checker_at_whole(c), (named){.output = output->name}, &c->tensors[output->tensor]));
   }
   for (const int32_t *at = dp_checker_storages(c); at < dp_checker_storages_end(c); at++) {
     const int32_t p = *at;

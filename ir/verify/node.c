@@ -25,16 +25,23 @@ static dp_status check_attributes(dp_checker *c, dp_arena *arena, uint32_t instr
 
 static bool begins_with(const char *text, const char *start) { return !strncmp(text, start, strlen(start)); }
 
+// Whether it is ".Conv", ".dp.ConvGradInput".
+static bool ends_with_operator(const char *end, const Dp__Instruction *in, size_t domain) {
+  if (*end++ != '.') return false;
+  if (!domain) return !strcmp(end, in->op);
+  return begins_with(end, in->domain) && end[domain] == '.' && !strcmp(end + domain + 1, in->op);
+}
+
 // "cpu.onednn.dp.ConvGradInput" is a kernel of backend cpu for dp.ConvGradInput.
 dp_status dp_checker_kernel(dp_checker *c, uint32_t instruction) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
-  char op[256];
   const char *backend = c->plan->target->backend;
-  snprintf(op, sizeof op, ".%s%s%s", in->domain, *in->domain ? "." : "", in->op);
-  size_t name = strlen(in->kernel), end = strlen(op), start = strlen(backend);
+  const size_t domain = strlen(in->domain);
+  const size_t name = strlen(in->kernel), end = domain + (domain > 0) + strlen(in->op) + 1, start = strlen(backend);
   // Only the library's name lies between the two, so that cpu.reference.dp.Conv is no kernel of Conv.
   bool good = name > start + end + 1 && begins_with(in->kernel, backend) && in->kernel[start] == '.' &&
-              !strcmp(in->kernel + name - end, op) && !memchr(in->kernel + start + 1, '.', name - end - start - 1);
+              ends_with_operator(in->kernel + name - end, in, domain) &&
+              !memchr(in->kernel + start + 1, '.', name - end - start - 1);
   if (!good)
     return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_KERNEL,
                            "kernel '%s' is not one of backend %s for this operator", in->kernel, backend);

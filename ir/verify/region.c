@@ -54,7 +54,8 @@ static dp_status check_reads(dp_checker *c, uint32_t instruction, const Dp__Inst
   return DP_OK;
 }
 
-static dp_status check_writes(dp_checker *c, uint32_t instruction, const Dp__Instruction *member) {
+static dp_status check_writes(dp_checker *c, uint32_t instruction, size_t m) {
+  const Dp__Instruction *member = c->instructions[instruction].claim->members[m];
   for (size_t i = 0; i < member->n_outputs; i++) {
     if (!member->outputs[i]) continue;
     const dp_checker_tensor *t = &c->tensors[member->outputs[i] - 1];
@@ -66,8 +67,17 @@ static dp_status check_writes(dp_checker *c, uint32_t instruction, const Dp__Ins
                   "its member %s makes '%s', which is made before, or neither a result nor inside of the region",
                   member->op, t->value->name);
     mark(c, instruction, member->outputs[i] - 1, MADE);
+    c->maker[member->outputs[i] - 1] = (uint32_t)m;
   }
   return DP_OK;
+}
+
+// Whether a member works on rows or channels, or on single elements as updates do.
+static bool works_on_parts(const dp_checker *c, const Dp__Instruction *member) {
+  const dp_node *node = c->graph->nodes[member->nodes[0]];
+  const int rank = node->n_inputs && node->inputs[0] ? node->inputs[0]->type.shape.rank : 0;
+  return dp_op_is(node->op, DP_OP_UPDATE) || dp_op_is_pointwise(node->op) || dp_op_is(node->op, DP_OP_CHANNELS) ||
+         dp_op_row(node, rank) > 0;
 }
 
 static dp_status check_member(dp_checker *c, dp_arena *rules, uint32_t instruction, size_t m) {
@@ -79,7 +89,21 @@ static dp_status check_member(dp_checker *c, dp_arena *rules, uint32_t instructi
   dp_status status = dp_checker_node(c, rules, instruction);
   *at = region;
   DP_TRY(status);
-  return check_writes(c, instruction, member);
+  return check_writes(c, instruction, m);
+}
+
+// Another region may make the same tensor again, by another member.
+static dp_status keep_makers(dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  uint32_t *makers = dp_alloc_n(c->arena, in->n_outputs, sizeof *makers);
+  for (size_t i = 0; i < in->n_outputs; i++) {
+    if (standing_of(c, instruction, in->outputs[i] - 1) != MADE)
+      return FAIL(DP_RULE_MEANING_OPERANDS, "no member makes the result '%s'",
+                  c->tensors[in->outputs[i] - 1].value->name);
+    makers[i] = c->maker[in->outputs[i] - 1];
+  }
+  c->instructions[instruction].makers = makers;
+  return DP_OK;
 }
 
 dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction) {
@@ -90,23 +114,16 @@ dp_status dp_checker_region(dp_checker *c, dp_arena *rules, uint32_t instruction
   if (!named) return FAIL(DP_RULE_MEANING_NODE, "a region names the node of each member, in order, and nothing else");
   DP_TRY(dp_checker_kernel(c, instruction));
   DP_TRY(check_ends(c, instruction));
-  for (size_t m = 0; m < in->n_members; m++) DP_TRY(check_member(c, rules, instruction, m));
-  for (size_t i = 0; i < in->n_outputs; i++)
-    if (standing_of(c, instruction, in->outputs[i] - 1) != MADE)
-      return FAIL(DP_RULE_MEANING_OPERANDS, "no member makes the result '%s'",
-                  c->tensors[in->outputs[i] - 1].value->name);
-  return DP_OK;
+  bool by_parts = true;
+  for (size_t m = 0; m < in->n_members; m++) {
+    DP_TRY(check_member(c, rules, instruction, m));
+    by_parts &= works_on_parts(c, in->members[m]);
+  }
+  c->instructions[instruction].by_parts = by_parts;
+  return keep_makers(c, instruction);
 }
 
 // ---- operands under results -----------------------------------------------------------------------------------------
-
-// Whether a member works on rows or channels, or on single elements as updates do.
-static bool works_on_parts(const dp_checker *c, const Dp__Instruction *member) {
-  const dp_node *node = c->graph->nodes[member->nodes[0]];
-  const int rank = node->n_inputs && node->inputs[0] ? node->inputs[0]->type.shape.rank : 0;
-  return dp_op_is(node->op, DP_OP_UPDATE) || dp_op_is_pointwise(node->op) || dp_op_is(node->op, DP_OP_CHANNELS) ||
-         dp_op_row(node, rank) > 0;
-}
 
 // The operand that a member's result may replace while the member reads it; -1: none.
 static int64_t replaced(const Dp__Instruction *member, size_t result) {
@@ -123,17 +140,15 @@ bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32
   const dp_type *result = &dp_checker_output(c, in, (size_t)r)->value->type;
   const dp_type *operand = &dp_checker_input(c, in, (size_t)o)->value->type;
   if (result->dtype != operand->dtype || !dp_shape_equal(&result->shape, &operand->shape)) return false;
-  bool made = false;
-  for (size_t m = 0; m < in->n_members; m++) {
+  if (!c->instructions[instruction].by_parts) return false;
+  const size_t maker = c->instructions[instruction].makers[r];
+  int64_t over = -1;
+  for (size_t i = 0; i < in->members[maker]->n_outputs; i++)
+    if (in->members[maker]->outputs[i] == in->outputs[r]) over = replaced(in->members[maker], i);
+  for (size_t m = maker; m < in->n_members; m++) {
     const Dp__Instruction *member = in->members[m];
-    if (!works_on_parts(c, member)) return false;
-    int64_t over = -1;
-    for (size_t i = 0; i < member->n_outputs && !made; i++) {
-      made = member->outputs[i] == in->outputs[r];
-      if (made) over = replaced(member, i);
-    }
-    for (size_t i = 0; i < member->n_inputs && made; i++)
-      if (member->inputs[i] == in->inputs[o] && (int64_t)i != over) return false;
+    for (size_t i = 0; i < member->n_inputs; i++)
+      if (member->inputs[i] == in->inputs[o] && (m > maker || (int64_t)i != over)) return false;
   }
-  return made;
+  return true;
 }

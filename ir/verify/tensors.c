@@ -29,13 +29,20 @@ static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t)
   return m->layout == DP__LAYOUT__PLAIN ? DP_OK : check_image(c, i, t);
 }
 
+// An array of these placements: the tensor's before, where that is placed alike.
+static const dp_placement *keep(dp_checker *c, size_t i, const dp_placement at[DP_MAX_MESH]) {
+  if (i && dp_checker_placed_alike(c, c->tensors[i - 1].at, at)) return c->tensors[i - 1].at;
+  return dp_memdup(c->arena, at, DP_MAX_MESH * sizeof *at);
+}
+
 static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
-  dp_status status =
-      dp_proto_to_placements(m->n_placements, m->placements, &t->value->type.shape, &c->model->mesh, t->at);
+  dp_placement at[DP_MAX_MESH] = {0};
+  dp_status status = dp_proto_to_placements(m->n_placements, m->placements, &t->value->type.shape, &c->model->mesh, at);
   if (status)
     return dp_checker_wrap(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
                            dp_status_context(status, "tensor %zu ('%s')", i, t->value->name));
+  t->at = keep(c, i, at);
   if (c->pipe >= 0 && t->at[c->pipe].kind != DP_REPLICATE)
     return dp_checker_fail(
         c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,

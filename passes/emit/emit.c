@@ -11,6 +11,8 @@
 #include "passes/emit/learning_rate.h"
 #include "passes/memory/storage.h"
 
+enum { PLACED = 64 };
+
 typedef struct {
   dp_compile *compile;
   dp_model *model;
@@ -18,6 +20,11 @@ typedef struct {
   const dp_graph *graph;  // the current graph
   uint32_t *tensor_of;    // (its values) index plus 1; 0: left out
   Dp__Program *program;
+  dp_proto_shared *shared;
+  struct {
+    const dp_placement *of;
+    Dp__Placement **messages;
+  } placed[PLACED];  // the last for each hash of an array that values share
 } emitting;
 
 // A message, initialised.
@@ -31,11 +38,18 @@ static Dp__Space space_of(dp_space space) {
 
 // ---- tensors and instructions ---------------------------------------------------------------------------------------
 
-static Dp__DeviceTensor *emit_tensor(const emitting *e, const dp_value *value) {
+static Dp__Placement **emit_placements(emitting *e, const dp_placement *placements) {
+  const size_t i = dp_hash64(&placements, sizeof placements) % PLACED;
+  if (e->placed[i].of == placements) return e->placed[i].messages;
+  e->placed[i].of = placements;
+  return e->placed[i].messages = dp_proto_from_placements(e->arena, placements, e->model->mesh.n_axes);
+}
+
+static Dp__DeviceTensor *emit_tensor(emitting *e, const dp_value *value) {
   NEW(e->arena, t, Dp__DeviceTensor, DP__DEVICE_TENSOR__INIT);
   t->value = (uint32_t)value->logical->id;
   t->n_placements = (size_t)e->model->mesh.n_axes;
-  t->placements = dp_proto_from_placements(e->arena, value->placements, e->model->mesh.n_axes);
+  t->placements = emit_placements(e, value->placements);
   t->stage = (uint32_t)dp_max_i64(0, e->graph->stage);
   if (value->micro_count) {
     NEW(e->arena, set, Dp__MicroSet, DP__MICRO_SET__INIT);
@@ -58,7 +72,7 @@ static uint32_t *emit_operands(const emitting *e, int count, dp_value *const *va
   return indices;
 }
 
-static void emit_value(const emitting *e, const dp_value *value) {
+static void emit_value(emitting *e, const dp_value *value) {
   if (!value || !value->space) return;
   Dp__DeviceTensor *t = emit_tensor(e, value);
   DP_PUSH(e->arena, e->program->tensors, e->program->n_tensors, t);
@@ -90,7 +104,7 @@ static void emit_communication(const emitting *e, const dp_node *node, Dp__Instr
 static void emit_node(const emitting *e, const dp_node *node, Dp__Instruction *in) {
   in->op = dp_proto_string(node->op->name);
   in->domain = dp_proto_string(node->op->domain);
-  dp_proto_from_attrs(e->arena, node->n_attrs, node->attrs, &in->n_attributes, &in->attributes);
+  dp_proto_shared_attrs(e->shared, node->n_attrs, node->attrs, &in->n_attributes, &in->attributes);
   if (!node->logical) return;
   in->n_nodes = 1;
   in->nodes = dp_alloc(e->arena, sizeof *in->nodes);
@@ -104,7 +118,7 @@ static uint32_t *emit_inside(const emitting *e, const uint32_t *tensor_of, int c
   return indices;
 }
 
-static void emit_members(const emitting *e, const dp_node *node, Dp__Instruction *in) {
+static void emit_members(emitting *e, const dp_node *node, Dp__Instruction *in) {
   const dp_graph *body = node->body;
   uint32_t *tensor_of = dp_alloc_n(e->arena, (size_t)body->n_values, sizeof *tensor_of);
   for (int32_t v = 0, k = 0; v < body->n_values; v++)
@@ -131,7 +145,7 @@ static void emit_members(const emitting *e, const dp_node *node, Dp__Instruction
   }
 }
 
-static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node) {
+static Dp__Instruction *emit_instruction(emitting *e, const dp_node *node) {
   NEW(e->arena, in, Dp__Instruction, DP__INSTRUCTION__INIT);
   in->kernel = dp_proto_string(node->kernel);
   emit_node(e, node, in);
@@ -158,7 +172,7 @@ static Dp__Instruction *emit_instruction(const emitting *e, const dp_node *node)
 // ---- programs -------------------------------------------------------------------------------------------------------
 
 // Stream by stream, in the order of their instructions: what repeats there repeats among the tensors too.
-static void emit_results(const emitting *e) {
+static void emit_results(emitting *e) {
   const dp_graph *graph = e->graph;
   for (int s = 0; s < graph->n_streams; s++)
     for (int32_t i = 0; i < graph->n_nodes; i++)
@@ -166,7 +180,7 @@ static void emit_results(const emitting *e) {
         emit_value(e, graph->nodes[i]->outputs[k]);
 }
 
-static void emit_streams(const emitting *e, Dp__Program *program) {
+static void emit_streams(emitting *e, Dp__Program *program) {
   const dp_graph *graph = e->graph;
   program->n_streams = (size_t)graph->n_streams;
   program->streams = dp_alloc_n(e->arena, program->n_streams, sizeof *program->streams);
@@ -333,6 +347,7 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   compile->unchanged = true;
   emitting e = {.compile = compile, .model = model, .arena = model->arena};
+  e.shared = dp_proto_shared_create(e.arena);
   NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
   plan->producer = dp_proto_string("dpc");
   plan->name = dp_proto_string(model->name);

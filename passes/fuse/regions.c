@@ -86,7 +86,7 @@ static dp_node *make_region(making *r, const region *all) {
   dp_graph *graph = r->graph;
   const dp_node *last = all->members[all->n_members - 1];
   dp_node *node = dp_graph_add_node(graph, dp_op_find("dp", "Region"), last->name, 0, NULL, 0, NULL, 0, NULL);
-  node->body = dp_graph_create(graph->model, "region");
+  node->body = dp_graph_create_within(graph, "region");
   node->body->logical = graph->logical;
   add_operands(r, all, r->group_of[last->id], node);
   add_members(r, all, node);

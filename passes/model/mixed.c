@@ -190,6 +190,7 @@ static dp_status run(dp_compile *compile) {
   if (m.builder.status) return m.builder.status;
   DP_TRY(check_patterns(&m));
   dp_model_add_graph(model, m.to);
+  dp_graph_free(m.from);
   return DP_OK;
 }
 

@@ -189,6 +189,7 @@ static dp_status run(dp_compile *compile) {
   for (int g = 0; g < n_programs; g++) {
     DP_TRY(run_graph(compile, programs[g], n_stages, graphs));
     for (int s = 0; s < n_stages && n_stages > 1; s++) dp_model_add_graph(model, graphs[s]);
+    if (n_stages > 1) dp_graph_free(programs[g]);
   }
   return DP_OK;
 }

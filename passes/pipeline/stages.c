@@ -88,7 +88,7 @@ static int highest(const stages *s, const dp_node *node) {
 
 // Nodes with operands from a stage, in order.
 static void assign_forward(const stages *s, dp_graph *program) {
-  const int32_t *serves = dp_place_serving(program);
+  const int32_t *serves = dp_place_serving(program->arena, program);
   for (int32_t i = 0; i < program->n_nodes; i++) {
     dp_node *node = program->nodes[i];
     if (node->stage >= 0) continue;

@@ -168,8 +168,10 @@ static dp_status run_graph(const dp_compile *compile, int g, int micro) {
     w.again[i] = is_gathered_again(&w, w.from->nodes[i]);
   dp_status status = unroll(&w);
   dp_arena_destroy(w.scratch);
-  if (!status) model->graphs[g] = w.to;
-  return dp_status_context(status, "program %s", w.from->name);
+  if (status) return dp_status_context(status, "program %s", w.from->name);
+  model->graphs[g] = w.to;
+  dp_graph_free(w.from);
+  return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {

@@ -21,13 +21,13 @@ static const double slice_price = 0.1;
 dp_place_value *dp_place_copy_of(dp_place *place, const dp_value *logical) {
   while (place->n_values <= logical->id) {
     dp_place_value none = {0};
-    DP_PUSH(place->model->arena, place->values, place->n_values, none);
+    DP_PUSH(place->tables, place->values, place->n_values, none);
   }
   return &place->values[logical->id];
 }
 
 void dp_place_copy_add(dp_place *place, dp_value *logical, dp_value *device) {
-  dp_place_copy *copy = dp_alloc(place->model->arena, sizeof *copy), **end;
+  dp_place_copy *copy = dp_alloc(place->tables, sizeof *copy), **end;
   copy->value = device;
   device->logical = logical;
   for (end = &dp_place_copy_of(place, logical)->copies; *end;) end = &(*end)->next;
@@ -127,9 +127,9 @@ static const char *communication(dp_placement from, dp_placement to) {
 static dp_value *add_communication(dp_place *place, const char *name, dp_value *operand, int n_attrs,
                                    const dp_attr *attrs) {
   const dp_value *logical = operand->logical;
-  dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", name),
-                                    dp_printf(place->model->arena, "%s/%s", logical->name, name), 1, &operand, 1, NULL,
-                                    n_attrs, attrs);
+  dp_node *node =
+      dp_graph_add_node(place->device, dp_op_find("dp", name), dp_printf(place->tables, "%s/%s", logical->name, name),
+                        1, &operand, 1, NULL, n_attrs, attrs);
   // A copy of a variable, or of an input for the devices, is made where it is used.
   node->stage = operand->producer ? operand->producer->stage : -1;
   dp_value *result = node->outputs[0];

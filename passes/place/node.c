@@ -40,7 +40,7 @@ static int *count_uses(dp_arena *arena, const dp_graph *graph) {
 static dp_status decompose(dp_place_choice *c, bool *done) {
   dp_place *place = c->place;
   const dp_node *node = c->node;
-  dp_graph *pieces = dp_graph_create(place->model, "lowered");
+  dp_graph *pieces = dp_graph_create_within(place->device, "lowered");
   dp_builder builder = {.graph = pieces, .prefix = node->name};
   dp_value *in[DP_MAX_OPERANDS] = {0}, *out[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_inputs; i++)
@@ -185,7 +185,7 @@ dp_status dp_place_node_walk(dp_place *place, dp_place_source *source) {
 }
 
 dp_value *dp_place_node_identity(dp_place *place, dp_value *device, int stage) {
-  const char *name = dp_printf(place->model->arena, "%s/Identity", device->logical->name);
+  const char *name = dp_printf(place->tables, "%s/Identity", device->logical->name);
   const dp_op *op = dp_op_find("", "Identity");
   dp_node *logical = dp_graph_add_node(place->logical, op, name, 1, &device->logical, 1, NULL, 0, NULL);
   dp_node *node = dp_graph_add_node(place->device, op, name, 1, &device, 1, NULL, 0, NULL);

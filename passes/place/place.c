@@ -70,7 +70,7 @@ static void output(dp_place *place, const char *name, dp_value *logical) {
   place_output(place, to);
   dp_value *device = dp_place_copy_convert(place, logical, to);
   dp_node *node = dp_graph_add_node(place->device, dp_op_find("dp", "Gather"),
-                                    dp_printf(place->model->arena, "%s/Gather", name), 1, &device, 1, NULL, 0, NULL);
+                                    dp_printf(place->tables, "%s/Gather", name), 1, &device, 1, NULL, 0, NULL);
   node->stage = stage_of(place, device);
   dp_value *host = node->outputs[0];
   host->type = logical->type;
@@ -113,7 +113,7 @@ static dp_status store_update(dp_place *place, int32_t variable, dp_value *logic
 
 static dp_status update_all(dp_place *place, dp_place_source *source) {
   const dp_graph *program = source->graph;
-  dp_value **ends = dp_alloc_n(place->model->arena, (size_t)program->n_updates, sizeof(dp_value *));
+  dp_value **ends = dp_alloc_n(place->tables, (size_t)program->n_updates, sizeof(dp_value *));
   for (int i = 0; i < program->n_updates; i++) {
     const dp_update *u = &program->updates[i];
     dp_value *logical = dp_place_node_operand(place, source, u->value);
@@ -123,7 +123,7 @@ static dp_status update_all(dp_place *place, dp_place_source *source) {
     const int stage = storage_stage(&place->model->variables[u->variable]);
     ends[i] = logical->kind == DP_VALUE_RESULT ? logical : dp_place_node_identity(place, device, stage)->logical;
   }
-  int32_t *last = dp_alloc_n(place->model->arena, (size_t)place->model->n_variables, sizeof *last);
+  int32_t *last = dp_alloc_n(place->tables, (size_t)place->model->n_variables, sizeof *last);
   memset(last, 0xff, (size_t)place->model->n_variables * sizeof *last);
   mark_readers(place->device, last);
   for (int i = 0; i < program->n_updates; i++)
@@ -143,8 +143,8 @@ static int32_t last_updated(const dp_node *node) {
 
 // A value that an operator takes to update a variable serves the variable, and so do values that it is computed from
 // elementwise. What is used for several serves a state among them: a strategy may split that without the parameter.
-int32_t *dp_place_serving(const dp_graph *program) {
-  int32_t *serves = dp_alloc_n(program->arena, (size_t)program->n_values, sizeof *serves);
+int32_t *dp_place_serving(dp_arena *arena, const dp_graph *program) {
+  int32_t *serves = dp_alloc_n(arena, (size_t)program->n_values, sizeof *serves);
   const dp_variable *variables = program->model->variables;
   memset(serves, 0xff, (size_t)program->n_values * sizeof *serves);
   for (int32_t i = program->n_nodes; i-- > 0;) {
@@ -170,7 +170,7 @@ static dp_place_source source_of(dp_arena *arena, const dp_graph *program) {
   s.uses = dp_alloc_n(arena, n, sizeof *s.uses);
   s.update = dp_alloc_n(arena, n, sizeof *s.update);
   memset(s.update, 0xff, n * sizeof *s.update);
-  s.serves = dp_place_serving(program);
+  s.serves = dp_place_serving(arena, program);
   for (int32_t i = 0; i < program->n_nodes; i++)
     for (int k = 0; k < program->nodes[i]->n_inputs; k++)
       if (program->nodes[i]->inputs[k]) s.uses[program->nodes[i]->inputs[k]->id]++;
@@ -194,6 +194,24 @@ static int data_axis_of(const dp_compile *compile) {
   return axis >= 0 && mesh->axes[axis].size > 1 ? axis : -1;
 }
 
+static dp_status place_program(dp_place *place, const dp_graph *program) {
+  dp_place_source source = source_of(place->tables, program);
+  // In the order of first use, which survives printing and reading back.
+  for (int32_t i = 0; i < program->n_nodes; i++)
+    for (int k = 0; k < program->nodes[i]->n_inputs; k++) enter_source(place, &source, program->nodes[i]->inputs[k]);
+  for (int i = 0; i < program->n_outputs; i++) enter_source(place, &source, program->outputs[i].value);
+  for (int i = 0; i < program->n_updates; i++) enter_source(place, &source, program->updates[i].value);
+  // Outputs that are not computed come first, before an update overwrites them.
+  for (int i = 0; i < program->n_outputs; i++)
+    if (program->outputs[i].value->kind != DP_VALUE_RESULT)
+      output(place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
+  DP_TRY(dp_place_node_walk(place, &source));
+  for (int i = 0; i < program->n_outputs; i++)
+    if (program->outputs[i].value->kind == DP_VALUE_RESULT)
+      output(place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
+  return update_all(place, &source);
+}
+
 dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, int32_t *starts, dp_graph **placed) {
   dp_model *model = compile->model;
   dp_place place = {.model = model,
@@ -201,26 +219,15 @@ dp_status dp_place_program(const dp_compile *compile, const dp_graph *program, i
                     .splits_samples = compile->strategy->splits_samples,
                     .shares = dp_strategy_shares(compile->strategy, compile->options),
                     .data_axis = data_axis_of(compile),
+                    .tables = dp_arena_create_within(model->arena),
                     .starts = starts};
   place.micro_axis = dp_mesh_microbatches(&model->mesh) > 1 ? dp_mesh_find(&model->mesh, DP_MESH_MICRO) : -1;
   place.logical = dp_graph_create(model, program->name);
   place.device = *placed = dp_graph_create(model, program->name);
   place.device->logical = place.logical;
-  dp_place_source source = source_of(model->arena, program);
-  // In the order of first use, which survives printing and reading back.
-  for (int32_t i = 0; i < program->n_nodes; i++)
-    for (int k = 0; k < program->nodes[i]->n_inputs; k++) enter_source(&place, &source, program->nodes[i]->inputs[k]);
-  for (int i = 0; i < program->n_outputs; i++) enter_source(&place, &source, program->outputs[i].value);
-  for (int i = 0; i < program->n_updates; i++) enter_source(&place, &source, program->updates[i].value);
-  // Outputs that are not computed come first, before an update overwrites them.
-  for (int i = 0; i < program->n_outputs; i++)
-    if (program->outputs[i].value->kind != DP_VALUE_RESULT)
-      output(&place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
-  DP_TRY(dp_place_node_walk(&place, &source));
-  for (int i = 0; i < program->n_outputs; i++)
-    if (program->outputs[i].value->kind == DP_VALUE_RESULT)
-      output(&place, program->outputs[i].name, source.map[program->outputs[i].value->id]);
-  return update_all(&place, &source);
+  const dp_status status = place_program(&place, program);
+  dp_arena_destroy(place.tables);
+  return status;
 }
 
 dp_status dp_place_storages(dp_model *model) {
@@ -267,7 +274,9 @@ static dp_status run(dp_compile *compile) {
   }
   for (int i = 0; i < model->n_graphs; i++) {
     dp_place_counts_first(placed[i]);
+    dp_graph *program = model->graphs[i];
     dp_model_add_graph(model, placed[i]);
+    dp_graph_free(program);
   }
   note_micro(compile);
   return DP_OK;

@@ -31,6 +31,7 @@ typedef struct {
   int32_t n_values;        // in the table
   dp_place_value *values;  // by id of the logical value
   dp_arena *scratch;       // reset now and then, between nodes
+  dp_arena *tables;        // lasts until the program is placed
   int32_t *starts;         // by node of the program: nodes of the device graph before it; NULL: not wanted
   bool guarded;            // updates take what decompositions refuse (skip.c)
 } dp_place;
@@ -47,7 +48,7 @@ typedef struct {
 // ---- place.c: programs ----------------------------------------------------------------------------------------------
 
 // By value: the variable that is updated with it element by element, as with its gradient; -1: none.
-int32_t *dp_place_serving(const dp_graph *program);
+int32_t *dp_place_serving(dp_arena *arena, const dp_graph *program);
 // The storage of variables, by their annotations.
 dp_status dp_place_storages(dp_model *model) DP_MUST_USE;
 // The device form of a program, for compile->model, whose variables must have their storage. starts: see dp_place.

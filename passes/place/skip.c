@@ -46,7 +46,7 @@ static void count(counting *c, const dp_node *node) {
 // Places the pieces; the updates take their total.
 static dp_status place_pieces(counting *c, dp_place_source *source, const dp_value *skip) {
   dp_graph *graph = c->builder.graph;
-  dp_arena *arena = c->place->model->arena;
+  dp_arena *arena = c->place->tables;
   const size_t n = (size_t)graph->n_values;
   dp_place_source pieces = {.graph = graph};
   pieces.map = dp_alloc_n(arena, n, sizeof *pieces.map);
@@ -72,9 +72,9 @@ dp_status dp_place_skip(dp_place *place, dp_place_source *source, const dp_node 
   if (place->guarded || !skip) return DP_OK;
   place->guarded = true;
   const dp_graph *logical = place->logical;
-  dp_arena *arena = place->model->arena;
+  dp_arena *arena = place->tables;
   counting c = {.place = place,
-                .builder = {.graph = dp_graph_create(place->model, "refused")},
+                .builder = {.graph = dp_graph_create_within(place->device, "refused")},
                 .counts = dp_refusal_table_make(arena, logical),
                 .pieces = dp_alloc_n(arena, (size_t)logical->n_values, sizeof *c.pieces)};
   const dp_value *before = c.total = piece_of(&c, dp_place_node_operand(place, source, skip));

@@ -139,6 +139,7 @@ static dp_status run(dp_compile *compile) {
   model->graphs = NULL;
   for (int i = first; i < N_PROGRAMS; i++)
     if (made[i]->n_outputs) dp_model_add_graph(model, made[i]);
+  dp_graph_free(main);
   return DP_OK;
 }
 

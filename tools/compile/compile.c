@@ -63,6 +63,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
   if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);
   DP_TRY(status);
   if (!plan) return DP_OK;
+  dp_model_free_graphs(model);
   DP_TRY(dp_fit_check(arena, &options.compile, read_model, &options, &plan));
   status = dp_verify_plan(plan, NULL);
   if (status)

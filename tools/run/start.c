@@ -76,10 +76,11 @@ static dp_status go_on(dp_dprun *run, const dp_checkpoint_record *now) {
 // The schedule is numbers that the runtime computes with, so another rate or schedule needs no other plan.
 static dp_status take_rate(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  Dp__Schedule *schedule = run->plan->schedule;
   if (o->lr < 0 && !o->schedule) return DP_OK;
-  if (!schedule || !*schedule->kind)
+  if (!run->plan->schedule || !*run->plan->schedule->kind)
     return dp_fail(EX_CONFIG, "--%s: the plan does not train", o->schedule ? "schedule" : "lr");
+  Dp__Schedule *schedule = dp_memdup(run->arena, run->plan->schedule, sizeof *schedule);
+  run->plan->schedule = schedule;
   if (o->schedule) dp_schedule_set(schedule, &o->schedule_spec);
   if (o->lr >= 0) schedule->lr = o->lr;
   if (schedule->lr < schedule->min_lr)

@@ -79,6 +79,59 @@ TEST(Arena, GrownArraysKeepTheirElements) {
   dp_arena_destroy(arena);
 }
 
+// An array that has become large gives back what it outgrew: 8 MiB were taken on the way.
+TEST(Arena, GrownArraysGiveBackWhatTheyOutgrew) {
+  dp_arena *arena = dp_arena_create(0);
+  int *numbers = nullptr, count = 0;
+  for (int i = 0; i < 1 << 20; i++) {
+    if (dp_is_full(count)) numbers = static_cast<int *>(dp_grow(arena, numbers, count, sizeof(int)));
+    numbers[count++] = i;
+  }
+  for (int i = 0; i < 1 << 20; i++) ASSERT_EQ(numbers[i], i);
+  EXPECT_LT(dp_arena_bytes(arena), size_t{6} << 20);
+  dp_arena_destroy(arena);
+}
+
+TEST(Arena, OneWithinGoesBackAlone) {
+  dp_arena *outer = dp_arena_create(0);
+  dp_alloc(outer, 100);
+  const size_t before = dp_arena_bytes(outer);
+  dp_arena *first = dp_arena_create_within(outer), *second = dp_arena_create_within(outer),
+           *innermost = dp_arena_create_within(second);
+  dp_alloc(first, 50000);
+  char *kept = dp_strdup(second, "kept");
+  dp_alloc(innermost, 3 << 20);
+  EXPECT_GE(dp_arena_bytes(outer), before + 50000 + (3 << 20));
+  dp_arena_destroy(first);
+  dp_arena_destroy(innermost);
+  EXPECT_EQ(dp_arena_bytes(outer), before + dp_arena_bytes(second));
+  EXPECT_STREQ(kept, "kept");
+  dp_arena_destroy(outer);  // and the second with it
+}
+
+TEST(Arena, OneWithinIsHeldToTheCap) {
+  dp_arena *outer = dp_arena_create(1 << 20);
+  EXPECT_EQ(CodeOf(dp_arena_run(outer, TakeTooMuch, dp_arena_create_within(outer))), DP_EX_MEMORY);
+  EXPECT_LE(dp_arena_bytes(outer), size_t{1} << 20);
+  dp_arena_destroy(outer);
+}
+
+TEST(Names, ThatShareTheirStringsHaveEachOnce) {
+  dp_arena *arena = dp_arena_create(0);
+  dp_names *strings = dp_names_create(arena), *a = dp_names_create_sharing(dp_arena_create_within(arena), strings),
+           *b = dp_names_create_sharing(arena, strings);
+  const char *first = dp_names_enter(a, std::string("x").c_str(), 1), *again = dp_names_enter(a, "x", 2);
+  EXPECT_STREQ(again, "x.1");
+  EXPECT_EQ(dp_names_enter(b, "x", 5), first);
+  EXPECT_EQ(dp_names_enter(b, "x", 6), again);
+  const char *own = "y";
+  EXPECT_EQ(dp_names_enter_kept(b, own, 7), own);
+  EXPECT_EQ(dp_names_enter_kept(b, first, 8), dp_names_enter(a, "x.2", 3));
+  EXPECT_EQ(dp_names_find(a, "x.1"), 2);
+  EXPECT_EQ(dp_names_find(b, "x.2"), 8);
+  dp_arena_destroy(arena);
+}
+
 TEST(Names, StayUniqueAndAreFound) {
   dp_arena *arena = dp_arena_create(0);
   dp_names *names = dp_names_create(arena);

@@ -291,6 +291,53 @@ TEST(Wire, EmptyMessageBombs) {
   EXPECT_LT(dp_arena_bytes(arena), 1u << 20);
 }
 
+// The same bytes as protobuf-c, -0.0 and absent numbers of proto2 among them.
+TEST(Wire, PacksAsProtobufCDoes) {
+  Random r{5};
+  Arena arena;
+  uint8_t *data;
+  size_t bytes;
+  std::string message;
+  std::vector<std::string> wires = {"", Tag(9, 5) + std::string("\0\0\0\x80", 4),
+                                    Tag(10, 1) + std::string("\0\0\0\0\0\0\0\x80", 8)};
+  for (int round = 0; round < 200; round++) wires.push_back(RandomMessage(r, 4));
+  wires.push_back(Bytes(14, std::string(300000, 'x')));
+  for (const std::string &wire : wires) {
+    const Wiretest__All *all = Unpack(arena, wire, &message);
+    ASSERT_NE(all, nullptr) << message;
+    ASSERT_EQ(Message(dp_wire_pack(arena, &all->base, "w", &data, &bytes)), "");
+    ASSERT_EQ(std::string((char *)data, bytes), Packed(&all->base));
+  }
+}
+
+// What is shared packs to the same bytes, and takes less memory.
+TEST(Wire, EqualMessagesMayBeOne) {
+  Random r{11};
+  std::string short_ones, message;
+  for (int i = 0; i < 200; i++) short_ones += Bytes(26, Number(1, i % 3));
+  std::vector<std::string> wires = {"", short_ones};
+  for (int round = 0; round < 20; round++) wires.push_back(RandomMessage(r, 3) + short_ones);
+  for (const std::string &wire : wires) {
+    Arena alone, arena;
+    const Wiretest__All *own = Unpack(alone, wire, &message);
+    ASSERT_NE(own, nullptr) << message;
+    ProtobufCMessage *shared;
+    ASSERT_EQ(Message(dp_wire_unpack_shared(arena, &wiretest__all__descriptor, (const uint8_t *)wire.data(),
+                                            wire.size(), "w", &shared)),
+              "");
+    EXPECT_EQ(Packed(shared), Packed(&own->base));
+  }
+  Arena arena;
+  ProtobufCMessage *shared;
+  ASSERT_EQ(Message(dp_wire_unpack_shared(arena, &wiretest__all__descriptor, (const uint8_t *)short_ones.data(),
+                                          short_ones.size(), "w", &shared)),
+            "");
+  const auto *all = (const Wiretest__All *)shared;
+  ASSERT_EQ(all->n_all, 200u);
+  EXPECT_EQ(all->all[0], all->all[3]);
+  EXPECT_NE(all->all[0], all->all[1]);
+}
+
 TEST(Wire, TakesNoMoreMemoryThanItCounted) {
   Random r{7};
   for (int round = 0; round < 20; round++) {

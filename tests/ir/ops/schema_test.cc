@@ -133,6 +133,16 @@ TEST_P(Schema, CostIsPositive) {
   }
 }
 
+// Also of operators that share their name, as Gather of two domains does.
+TEST_P(Schema, IsFoundByDomainAndName) {
+  EXPECT_EQ(dp_op_find(GetParam()->domain, GetParam()->name), GetParam());
+  if (!*GetParam()->domain) {
+    EXPECT_EQ(dp_op_find("ai.onnx", GetParam()->name), GetParam());
+  }
+  EXPECT_EQ(dp_op_find("other", GetParam()->name), nullptr);
+  EXPECT_EQ(dp_op_find(GetParam()->domain, (std::string(GetParam()->name) + "x").c_str()), nullptr);
+}
+
 std::vector<const dp_op *> AllOps() {
   std::vector<const dp_op *> ops;
   for (const dp_op *const *op = dp_op_table; *op; op++) ops.push_back(*op);

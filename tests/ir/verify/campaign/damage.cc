@@ -160,6 +160,8 @@ const std::vector<Damage> &Damages() {
   static const char kRegionLeaked[] =
       "TENSOR.SPACE MEANING.UNDEFINED MEANING.OPERANDS MEANING.CONVERSION MEANING.TRANSFER";
   static const char kRegionOver[] = "ORDER.ALIAS ORDER.CONFLICT MEANING.UNDEFINED MEANING.CONTENT MEANING.STORAGE";
+  static const char kRegionAgain[] =
+      "ORDER.ALIAS ORDER.CONFLICT MEANING.UNDEFINED MEANING.CONTENT MEANING.STORAGE MEANING.UPDATE";
   static const char kConversion[] = "MEANING.CONVERSION";
   static const char kSize[] =
       "TENSOR.BYTES FORM.RANGE ORDER.CONFLICT ORDER.ALIAS MEANING.UNDEFINED MEANING.CONTENT MEANING.STORAGE "
@@ -317,6 +319,7 @@ const std::vector<Damage> &Damages() {
       {"region.kept", RegionKept, kRegionKept, true},
       {"region.leaked", RegionLeaked, kRegionLeaked, true},
       {"region.over", RegionOver, kRegionOver, true},
+      {"region.again", RegionAgain, kRegionAgain, true},
       {"skip.dropped", SkipDropped, "MEANING.SKIP", true},
       {"skip.limit", SkipLimit, "MEANING.SKIP", true},
       {"scale.other", ScaleOther, kScale},

@@ -118,6 +118,7 @@ bool RegionEnd(Edit &e);
 bool RegionKept(Edit &e);
 bool RegionLeaked(Edit &e);
 bool RegionOver(Edit &e);
+bool RegionAgain(Edit &e);
 
 // damage_skip.cc
 bool SkipDropped(Edit &e);

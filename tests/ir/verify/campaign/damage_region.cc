@@ -1,8 +1,10 @@
 // Damages to regions: a member left out, doubled or out of order; an operand of a member that is another value or
 // version, or does not exist; a result that stays inside although others need it; a value inside that another
-// instruction reads; a result that overwrites an operand which a later member reads.
+// instruction reads; a result that overwrites an operand which a later member reads, also where a second region makes
+// that result again.
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "tests/ir/verify/campaign/damage_kinds.h"
 
@@ -141,6 +143,40 @@ bool RegionOver(Edit &e) {
   Dp__DeviceTensor *y = e.Tensor(in->outputs[e.UpTo(in->n_outputs)]);
   if (x->space != y->space || x->bytes != y->bytes || x->offset == y->offset) return false;
   y->offset = x->offset;
+  return true;
+}
+
+// Makes a result again by a second region, as another of its members, and puts that where an operand of the first is.
+bool RegionAgain(Edit &e) {
+  Dp__Instruction *in;
+  Spot spot;
+  if (!e.ChooseWhere([](const Dp__Instruction *i) { return IsRegion(i) && i->n_inputs; }, &in, &spot)) return false;
+  std::vector<size_t> alone;  // members that take operands of the region and give one result of it
+  const std::set<uint32_t> operands(in->inputs, in->inputs + in->n_inputs);
+  for (size_t m = 0; m < in->n_members; m++) {
+    const Dp__Instruction *member = in->members[m];
+    const auto taken = [&](uint32_t x) { return !x || operands.count(x); };
+    if (member->n_outputs == 1 && !IsInside(e, member->outputs[0]) &&
+        std::all_of(member->inputs, member->inputs + member->n_inputs, taken))
+      alone.push_back(m);
+  }
+  size_t again;
+  if (!e.Choose(alone, &again)) return false;
+  alone.erase(std::find(alone.begin(), alone.end(), again));
+  alone.push_back(again);
+  Dp__Instruction *second = e.CloneInstruction(in);
+  second->n_members = second->n_nodes = second->n_outputs = 0;
+  for (size_t m : alone) {
+    Append<Dp__Instruction *>(e.arena, &second->n_members, &second->members, in->members[m]);
+    Append(e.arena, &second->n_nodes, &second->nodes, in->nodes[m]);
+    Append(e.arena, &second->n_outputs, &second->outputs, in->members[m]->outputs[0]);
+  }
+  std::swap(second->signal, in->signal);
+  const Dp__DeviceTensor *x = e.Tensor(in->inputs[e.UpTo(in->n_inputs)]);
+  Dp__DeviceTensor *y = e.Tensor(in->members[again]->outputs[0]);
+  if (x->space != y->space || x->bytes != y->bytes || x->offset == y->offset) return false;
+  y->offset = x->offset;
+  e.Insert({spot.stream, spot.at + 1}, second);
   return true;
 }
 
