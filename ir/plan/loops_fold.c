@@ -19,51 +19,61 @@ typedef struct {
 } repeat;
 
 typedef struct {
+  uint64_t is;
+  bool is_offset;  // in memory
+} number;
+
+typedef struct {
   dp_arena *scratch;
   size_t n_items;
   size_t *first;   // (n_items + 1) of each item's numbers
   uint64_t *rest;  // (n_items) hash of all else
-  size_t n_numbers;
-  uint64_t *numbers;
-  size_t n_placed;
-  bool *placed;  // (numbers) offsets in memory
+  size_t n_numbers, number_room;
+  number *numbers;
   size_t n_text, text_room;
   char *text;  // what the hash is of
 } folding;
 
 // ---- items ----------------------------------------------------------------------------------------------------------
 
+// The array, with room for more elements than it has.
+static void *with_room(dp_arena *arena, void *array, size_t has, size_t more, size_t size, size_t *room) {
+  if (more <= *room - has) return array;
+  *room = 2 * (*room + more);
+  void *larger = dp_alloc_n(arena, *room, size);
+  return has ? memcpy(larger, array, has * size) : larger;
+}
+
 static void add_text(folding *f, const void *data, size_t bytes) {
-  if (bytes > f->text_room - f->n_text) {
-    f->text_room = 2 * (f->text_room + bytes);
-    char *larger = dp_alloc(f->scratch, f->text_room);
-    if (f->n_text) memcpy(larger, f->text, f->n_text);
-    f->text = larger;
-  }
+  f->text = with_room(f->scratch, f->text, f->n_text, bytes, 1, &f->text_room);
   if (bytes) memcpy(f->text + f->n_text, data, bytes);
   f->n_text += bytes;
 }
 
-static void add_number(folding *f, const dp_loops_field *field, size_t i) {
-  uint64_t number = 0;
-  memcpy(&number, field->at + i * field->bytes, field->bytes);
-  if (field->is->type == PROTOBUF_C_TYPE_INT32) number = (uint64_t)(int64_t)(int32_t)number;
-  const bool in_memory = field->is->type == PROTOBUF_C_TYPE_UINT64;  // an offset, or bytes
-  const bool placed = in_memory && !strcmp(field->is->name, "offset");
-  if (in_memory && !placed) add_text(f, &number, sizeof number);
-  DP_PUSH(f->scratch, f->numbers, f->n_numbers, number);
-  DP_PUSH(f->scratch, f->placed, f->n_placed, placed);
+// 64 bits without a sign are an offset in memory or the size of something there. Sizes count as text too.
+static void add_numbers(folding *f, const dp_loops_field *field) {
+  const bool in_memory = field->is->type == PROTOBUF_C_TYPE_UINT64;
+  const bool is_offset = in_memory && !strcmp(field->is->name, "offset");
+  if (in_memory && !is_offset) add_text(f, field->at, field->count * field->bytes);
+  f->numbers = with_room(f->scratch, f->numbers, f->n_numbers, field->count, sizeof *f->numbers, &f->number_room);
+  for (size_t i = 0; i < field->count; i++) {
+    number *n = &f->numbers[f->n_numbers++];
+    *n = (number){.is_offset = is_offset};
+    memcpy(&n->is, field->at + i * field->bytes, field->bytes);  // little-endian: the low bytes come first
+    if (field->is->type == PROTOBUF_C_TYPE_INT32) n->is = (uint64_t)(int64_t)(int32_t)n->is;
+  }
 }
 
 static void add_message(folding *f, const ProtobufCMessage *message);
 
 static void add_field(folding *f, const dp_loops_field *field) {
   const ProtobufCType type = field->is->type;
-  add_text(f, &field->count, sizeof field->count);
+  if (field->is->label == PROTOBUF_C_LABEL_REPEATED || dp_loops_is_message(field))
+    add_text(f, &field->count, sizeof field->count);
   if (!dp_loops_is_message(field) && !dp_loops_is_number(field) && !dp_loops_is_text(field))
     add_text(f, field->at, field->count * field->bytes);
   for (size_t i = 0; i < field->count && dp_loops_is_message(field); i++) add_message(f, dp_loops_message(field, i));
-  for (size_t i = 0; i < field->count && dp_loops_is_number(field); i++) add_number(f, field, i);
+  if (dp_loops_is_number(field)) add_numbers(f, field);
   for (size_t i = 0; i < field->count && type == PROTOBUF_C_TYPE_STRING; i++) {
     const char *text = ((char *const *)field->at)[i];
     add_text(f, text, strlen(text) + 1);
@@ -98,52 +108,44 @@ static folding look_at(dp_arena *scratch, size_t n_items, ProtobufCMessage *cons
 // ---- periods --------------------------------------------------------------------------------------------------------
 
 typedef struct {
-  uint64_t key;
-  size_t number;
-} keyed;
+  uint64_t text;
+  size_t next;  // one past where it came last; 0: not yet
+} seen;
 
-static int by_key(const void *a, const void *b) {
-  const keyed *x = a, *y = b;
-  if (x->key != y->key) return x->key < y->key ? -1 : 1;
-  return (x->number > y->number) - (x->number < y->number);
-}
-
-static int most_first(const void *a, const void *b) {
-  const keyed *x = a, *y = b;
-  if (x->number != y->number) return x->number > y->number ? -1 : 1;
-  return (x->key > y->key) - (x->key < y->key);
-}
-
-// The distances, as keys, at which equal texts come again, with how often; the most frequent first. texts: hashes.
-static size_t count_distances(size_t n, const uint64_t *texts, keyed *pairs) {
-  size_t n_distances = 0, distinct = 0;
-  for (size_t i = 0; i < n; i++) pairs[i] = (keyed){texts[i], i};
-  qsort(pairs, n, sizeof *pairs, by_key);
-  for (size_t i = 0; i + 1 < n; i++)
-    if (pairs[i].key == pairs[i + 1].key) pairs[n_distances++].key = pairs[i + 1].number - pairs[i].number;
-  for (size_t i = 0; i < n_distances; i++) pairs[i].number = 0;
-  qsort(pairs, n_distances, sizeof *pairs, by_key);
-  for (size_t i = 0; i < n_distances; i++) {
-    if (distinct && pairs[distinct - 1].key == pairs[i].key)
-      pairs[distinct - 1].number++;
-    else
-      pairs[distinct++] = (keyed){pairs[i].key, 1};
+// How often texts come again at each distance. texts: hashes. of: `mask` + 1, where a text may push another out.
+static void count_distances(size_t n, const uint64_t *texts, size_t mask, seen *of, size_t *counts) {
+  memset(of, 0, (mask + 1) * sizeof *of);
+  memset(counts, 0, n * sizeof *counts);
+  for (size_t i = 0; i < n; i++) {
+    seen *s = &of[texts[i] & mask];
+    if (s->next && s->text == texts[i]) counts[i + 1 - s->next]++;
+    *s = (seen){texts[i], i + 1};
   }
-  qsort(pairs, distinct, sizeof *pairs, most_first);
-  return distinct;
+}
+
+// Adds the most frequent distances to the periods.
+static void add_periods(size_t n, size_t *counts, size_t *n_periods, size_t *periods) {
+  for (int round = 0; round < PERIODS_OF_WIDTH; round++) {
+    size_t best = 0;
+    for (size_t d = 1; d < n; d++)
+      if (counts[d] > counts[best]) best = d;
+    if (!best) return;
+    counts[best] = 0;
+    bool known = false;
+    for (size_t k = 0; k < *n_periods; k++) known |= periods[k] == best;
+    if (!known) periods[(*n_periods)++] = best;
+  }
 }
 
 static size_t find_periods(const folding *f, size_t periods[PERIODS]) {
-  keyed *pairs = dp_alloc_n(f->scratch, f->n_items, sizeof *pairs);
-  uint64_t *texts = dp_memdup(f->scratch, f->rest, f->n_items * sizeof *texts);
-  size_t n_periods = 0, n = f->n_items;
-  for (size_t width = 1, w = 0; w < WIDTHS; w++, width *= WIDER) {
-    const size_t distinct = count_distances(n, texts, pairs);
-    for (size_t i = 0; i < distinct && i < PERIODS_OF_WIDTH; i++) {
-      bool known = false;
-      for (size_t k = 0; k < n_periods; k++) known |= periods[k] == pairs[i].key;
-      if (!known) periods[n_periods++] = pairs[i].key;
-    }
+  size_t n = f->n_items, mask = 1, n_periods = 0;
+  while (mask < 2 * n) mask = 2 * mask + 1;
+  seen *of = dp_alloc_n(f->scratch, mask + 1, sizeof *of);
+  size_t *counts = dp_alloc_n(f->scratch, n, sizeof *counts);
+  uint64_t *texts = dp_memdup(f->scratch, f->rest, n * sizeof *texts);
+  for (size_t width = 1, w = 0; n && w < WIDTHS; w++, width *= WIDER) {
+    count_distances(n, texts, mask, of, counts);
+    add_periods(n, counts, &n_periods, periods);
     const size_t more = (WIDER - 1) * width;
     n = n > more ? n - more : 0;
     for (size_t i = 0; i < n; i++) {
@@ -160,10 +162,10 @@ static size_t find_periods(const folding *f, size_t periods[PERIODS]) {
 // Whether items i, i + period and i + 2 * period are alike and change by the same.
 static bool is_steady(const folding *f, size_t i, size_t period) {
   if (f->rest[i] != f->rest[i + period] || f->rest[i] != f->rest[i + 2 * period]) return false;
-  const size_t a = f->first[i], b = f->first[i + period], c = f->first[i + 2 * period];
-  for (size_t k = 0; k < f->first[i + 1] - a; k++)
-    if (!f->placed[a + k] && f->numbers[b + k] - f->numbers[a + k] != f->numbers[c + k] - f->numbers[b + k])
-      return false;
+  const number *a = f->numbers + f->first[i], *b = f->numbers + f->first[i + period];
+  const number *c = f->numbers + f->first[i + 2 * period];
+  for (size_t k = 0; k < f->first[i + 1] - f->first[i]; k++)
+    if (!a[k].is_offset && b[k].is - a[k].is != c[k].is - b[k].is) return false;
   return true;
 }
 
@@ -230,7 +232,7 @@ static Dp__Change *change_of(dp_arena *arena, const folding *f, const repeat *r,
   bool stays = true, regular = true;
   for (size_t j = 1; j < r->count; j++) {
     const size_t now = f->first[i + j * r->length] + k, before = f->first[i + (j - 1) * r->length] + k;
-    by[j - 1] = (int64_t)(f->numbers[now] - f->numbers[before]);
+    by[j - 1] = (int64_t)(f->numbers[now].is - f->numbers[before].is);
     stays &= !by[j - 1];
     regular &= by[j - 1] == by[0];
   }
