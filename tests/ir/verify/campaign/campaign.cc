@@ -106,7 +106,7 @@ std::vector<Family> MakeFamilies() {
       {"heads, state sharded", kHeads, "batch=5 strategy=zero", {"data:3,tensor:2"}},
       {"heads, parameters sharded", kHeads, "batch=5 strategy=zero zero-stage=3", {"tensor:2,data:2"}},
       {"dense, accumulated", kDense, "batch=5 microbatches=2", {"data:2", "data:3"}},
-      {"dense, six micro-batches", kDense, "batch=7 microbatches=6", {"data:1", "data:2"}},
+      {"dense, six micro-batches", kDense, "batch=7 microbatches=6", {"data:2", "data:3"}},
       {"dense, two stages", kDense, "batch=7 microbatches=3 schedule=1f1b", {"pipe:2"}},
       {"dense, two stages, sharded", kDense, "batch=5 microbatches=2 strategy=zero", {"data:2,pipe:2"}},
       {"squares, two stages", kSkip, "batch=5 microbatches=2 schedule=gpipe", {"pipe:2"}},
