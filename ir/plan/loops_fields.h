@@ -3,9 +3,7 @@
 #ifndef DP_IR_PLAN_LOOPS_FIELDS_H
 #define DP_IR_PLAN_LOOPS_FIELDS_H
 
-#include <protobuf-c/protobuf-c.h>
-
-#include "ir/base/base.h"
+#include "ir/file/wire.h"
 
 // The elements of one field.
 typedef struct {
@@ -26,29 +24,10 @@ static inline bool dp_loops_is_text(const dp_loops_field *f) {
   return f->is->type == PROTOBUF_C_TYPE_STRING || f->is->type == PROTOBUF_C_TYPE_BYTES;
 }
 
-static inline size_t dp_loops_element_bytes(ProtobufCType type) {
-  switch (type) {
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_MESSAGE:
-      return sizeof(void *);
-    case PROTOBUF_C_TYPE_BYTES:
-      return sizeof(ProtobufCBinaryData);
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
 // A message that is absent is a field without elements.
 static inline dp_loops_field dp_loops_field_of(const ProtobufCMessage *message, unsigned i) {
   const ProtobufCFieldDescriptor *is = &message->descriptor->fields[i];
-  dp_loops_field f = {is, 1, dp_loops_element_bytes(is->type), (char *)(uintptr_t)message + is->offset};
+  dp_loops_field f = {is, 1, dp_wire_element_bytes(is->type), (char *)(uintptr_t)message + is->offset};
   if (is->label == PROTOBUF_C_LABEL_REPEATED) {
     f.count = *(const size_t *)((const char *)message + is->quantifier_offset);
     f.at = *(char **)f.at;

@@ -212,8 +212,8 @@ std::string Recurrent(int steps) {
       "  parameter w: float32[6,6] = normal(0, 0.1)\n  h0 = Tanh(x)\n";
   for (int t = 0; t < steps; t++) {
     const std::string n = std::to_string(t), next = std::to_string(t + 1);
-    text += "  a" + n + " = MatMul(h" + n + ", w)\n  b" + n + " = Add(a" + n + ", x)\n  h" + next + " = Tanh(b" + n +
-            ")\n";
+    text +=
+        "  a" + n + " = MatMul(h" + n + ", w)\n  b" + n + " = Add(a" + n + ", x)\n  h" + next + " = Tanh(b" + n + ")\n";
   }
   return text + "  y = Sigmoid(h" + std::to_string(steps) + ")\n  output y\n}\n";
 }
@@ -308,8 +308,8 @@ TEST(Loops, WithTooManyOrTooFewDifferences) {
 TEST(Loops, ThatTakeTooMuchMemory) {
   OneLoop l;
   l.loop->count = UINT32_MAX;
-  EXPECT_EQ(l.Says(), "program train: rule FORM.LIMIT: compute: loops of more than " +
-                          std::to_string(DP_LIMIT_LOOPED) + " bytes when they are written out");
+  EXPECT_EQ(l.Says(), "program train: rule FORM.LIMIT: compute: loops of more than " + std::to_string(DP_LIMIT_LOOPED) +
+                          " bytes when they are written out");
   EXPECT_LT(dp_arena_bytes(l.arena), 1u << 20);
   // Together: each alone would do.
   OneLoop many;
@@ -334,8 +334,7 @@ TEST(Loops, AreNotMadeIfTheyTookTooMuchMemory) {
     Dp__Instruction *in = l.Instruction("Constant", {}, 0);
     Append(l.arena, &in->n_attributes, &in->attributes, a);
     const size_t count = DP_LIMIT_LOOPED / dp_plan_loops_memory(&in->base) + (fits ? 0 : 2);
-    while (l.stream->n_instructions < count)
-      Append(l.arena, &l.stream->n_instructions, &l.stream->instructions, in);
+    while (l.stream->n_instructions < count) Append(l.arena, &l.stream->n_instructions, &l.stream->instructions, in);
     EXPECT_EQ(dp_plan_loops_fold(l.arena, l.plan)->roles[0]->programs[0]->streams[0]->n_loops, fits ? 1u : 0u);
   }
 }
