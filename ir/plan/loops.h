@@ -28,11 +28,11 @@ static inline dp_plan_list dp_plan_list_of_instructions(Dp__Stream *s) {
   return (dp_plan_list){s->name, &s->n_instructions, (ProtobufCMessage ***)&s->instructions, &s->n_loops, &s->loops};
 }
 
-// Writes all loops out, in place; what an iteration does not change it may share with the one before. EX_DATAERR: a loop
-// leaves its list, or together they would take more memory than DP_LIMIT_LOOPED; *fault says where.
+// Writes all loops out, in place; what an iteration does not change it may share with the one before. EX_DATAERR: a
+// loop leaves its list, or together they would take more memory than DP_LIMIT_LOOPED; *fault says where.
 dp_status dp_plan_loops_expand(dp_arena *arena, Dp__Plan *plan, dp_fault *fault) DP_MUST_USE;
-// The same plan with what repeats in its lists folded; lists that have loops stay. It shares messages with `plan`, which
-// is left as it is.
+// The same plan with what repeats in its lists folded; lists that have loops stay. It shares messages with `plan`,
+// which is left as it is.
 Dp__Plan *dp_plan_loops_fold(dp_arena *arena, const Dp__Plan *plan);
 
 // The memory that a message takes with all that is in it, strings apart, in bytes.

@@ -1,9 +1,9 @@
 // Finds what repeats in a list. See loops_find.h.
 //
 // Distances at which items, and runs of 8, 64 and 512, come again most often are tried as lengths of a body. A run
-// repeats with a period if from each item to the one a period on, and from that to the next, numbers change by the same.
-// Offsets in memory alone may change as they like, since the arena is packed without regard to loops. The runs that
-// spare most items become loops first.
+// repeats with a period if from each item to the one a period on, and from that to the next, numbers change by the
+// same. Offsets in memory alone may change as they like, since the arena is packed without regard to loops. The runs
+// that spare most items become loops first.
 #include "ir/plan/loops_find.h"
 
 #include <stdlib.h>
