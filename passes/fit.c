@@ -4,7 +4,7 @@
 //
 // A pipeline is partitioned by an estimate of its stages' memory (passes/pipeline/partition.c). Where the plan takes
 // more than the estimate, the limit for the estimate is lowered by the excess and the pipeline is partitioned again.
-// --recompute=auto works the same way, before that.
+// --recompute=auto works the same way, before that. First of all kernels pack nothing for later runs.
 #include "passes/fit.h"
 #include "passes/pipeline.h"
 
@@ -35,6 +35,26 @@ dp_fit_bytes dp_fit_measure(const Dp__Plan *plan) {
       if (arena->space == DP__SPACE__DEVICE_INPUT) bytes.rest += arena->copies * arena->bytes;
     }
     if (bytes.persistent + bytes.rest > most.persistent + most.rest) most = bytes;
+  }
+  return most;
+}
+
+static uint64_t packed_by(const Dp__Program *program) {
+  uint64_t bytes = 0;
+  for (size_t s = 0; s < program->n_streams; s++)
+    for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
+      const Dp__Packed *packed = program->streams[s]->instructions[i]->packed;
+      if (packed) bytes += packed->bytes;
+    }
+  return bytes;
+}
+
+uint64_t dp_fit_packed(const Dp__Plan *plan) {
+  uint64_t most = 0;
+  for (size_t r = 0; r < plan->n_roles; r++) {
+    uint64_t bytes = 0;
+    for (size_t p = 0; p < plan->roles[r]->n_programs; p++) bytes += packed_by(plan->roles[r]->programs[p]);
+    if (bytes > most) most = bytes;
   }
   return most;
 }
@@ -288,7 +308,15 @@ static dp_status recompute_to_fit(fit *f, dp_arena *arena, dp_options o, Dp__Pla
 
 dp_status dp_fit_check(dp_arena *arena, const dp_options *options, dp_fit_read read, void *arg, Dp__Plan **plan) {
   if (!options->memory_bytes || bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
-  fit f = {.options = options, .read = read, .arg = arg, .size = size_of_plan(*plan)};
+  dp_options plain = *options;
+  plain.plain_weights |= dp_fit_packed(*plan) > 0;
+  fit f = {.options = &plain, .read = read, .arg = arg, .size = size_of_plan(*plan)};
+  if (plain.plain_weights) {
+    const dp_options o = quiet(&plain);
+    DP_TRY(compile(&f, arena, &o, plan));
+  }
+  options = &plain;
+  if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;
   if (options->recompute && !strcmp(options->recompute, "auto"))
     DP_TRY(recompute_to_fit(&f, arena, quiet(options), plan));
   if (bytes_of(*plan) <= (uint64_t)options->memory_bytes) return DP_OK;

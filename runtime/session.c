@@ -22,6 +22,7 @@ enum { TRACE_SLICES = 1 << 20 };
 typedef struct {
   dp_role_program *by_role;  // (roles)
   const dp_graph *graph;     // of the first role that has one
+  bool updates;              // any variable
   int n_bound;
   dp_bound **bound;  // one for each n, or each n and slot, in the order of their first use
 } loaded_program;
@@ -35,6 +36,7 @@ struct dp_session {
   dp_memory memory;
   dp_binding binding;
   uint64_t runs;
+  uint64_t variables;           // how often they may have changed, plus 1
   dp_calibration *calibration;  // of the plan; NULL: it has none
   bool attached;                // to the backend
   bool alternates;              // slots are bound apart
@@ -110,6 +112,7 @@ static dp_status load_programs(dp_session *s) {
       dp_graph **graph = &graphs[program->graph];
       if (!*graph) DP_TRY(dp_proto_to_graph(s->model, s->plan->graphs[program->graph], graph));
       if (!p->graph) p->graph = *graph;
+      p->updates |= program->n_exit > 0;
       p->by_role[r] = (dp_role_program){program, *graph, NULL};
       DP_TRY(load_nodes(s, &p->by_role[r]));
     }
@@ -180,6 +183,7 @@ static dp_status create(const Dp__Plan *plan, const dp_backend *backend, const d
   s->arena = arena;
   s->plan = plan;
   s->seed = options->seed;
+  s->variables = 1;
   s->memory.backend = backend;
   s->binding.memory = &s->memory;
   s->binding.peers = options->peers;
@@ -321,6 +325,8 @@ dp_status dp_session_begin(dp_session *s, int program, int slot, const dp_step *
     return dp_fail(EX_SOFTWARE, "a run begins, and %s",
                    s->n_on == 2 ? "two are on" : "its inputs or outputs are in use");
   DP_TRY(prepare(s, program, step->n, slot, &bound));
+  DP_TRY(dp_bound_pack(bound, s->variables));
+  s->variables += s->programs[program].updates;
   put_scalar(s, program, DP_SCALAR_STEP, slot, &step->step);
   put_scalar(s, program, DP_SCALAR_N, slot, &step->n);
   put_scalar(s, program, DP_SCALAR_LR, slot, &step->lr);
@@ -399,6 +405,7 @@ dp_status dp_session_variable_read(dp_session *s, int32_t variable, void *whole)
 
 dp_status dp_session_variable_write(dp_session *s, int32_t variable, const void *whole) {
   DP_TRY(check_idle(s));
+  s->variables++;
   return dp_memory_write(&s->memory, s->model, variable, whole);
 }
 

@@ -291,6 +291,8 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
   copy->threads = node->threads;
   copy->scratch_offset = node->scratch_offset;
   copy->scratch_bytes = node->scratch_bytes;
+  copy->packed_offset = node->packed_offset;
+  copy->packed_bytes = node->packed_bytes;
   copy->n_waits = node->n_waits;
   if (node->n_waits) copy->waits = dp_memdup(arena, node->waits, (size_t)node->n_waits * sizeof *node->waits);
   copy->signal = node->signal;

@@ -130,6 +130,7 @@ struct dp_node {
   const char *kernel;
   int stream, threads;
   uint64_t scratch_offset, scratch_bytes;  // in DP_SPACE_TRANSIENT
+  uint64_t packed_offset, packed_bytes;    // in DP_SPACE_PERSISTENT: its kernel's form of an operand; 0 bytes: none
   int n_waits;
   int *waits;  // events
   int signal;  // event, -1: none

@@ -48,6 +48,7 @@ typedef struct {
   const char *isa;  // when kernels are chosen, the only instruction set that they may use; NULL: this machine's
   bool tf32;        // a product or convolution may round operands in float32 to TF32, ten bits of fraction
   bool winograd;    // a convolution in float32 may be computed by Winograd's algorithm, which rounds more
+  bool packed;      // operand dp_kernel.packs comes as dp_kernel.pack left it
 } dp_kernel_spec;
 
 // Whether it is a spec of float32 operands that may be rounded to TF32.
@@ -99,6 +100,13 @@ typedef struct dp_kernel {
   // are on the device before its work begins. Only for kernels that share no state, and release it. NULL: no tables.
   dp_status (*settle)(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out);
   void (*release)(void *state);
+  // An operand that it can take packed: in a form of its own, which the runtime lets it make before a run and keeps
+  // until the operand changes (docs/plan.md, "Packed operands"). packed_bytes: of that form, which must be the same for
+  // every smaller n; 0: `run` gains nothing by it. pack: makes it; with a spec whose `packed` is set, `run` finds it at
+  // in[packs]. packed_bytes NULL: it takes none.
+  int packs;
+  uint64_t (*packed_bytes)(const dp_kernel_spec *spec);
+  dp_status (*pack)(const dp_kernel_spec *spec, void *state, const void *plain, void *packed, void *scratch);
   // Computes part `part` of `parts`. in, out: addresses, NULL for absent ones. EX_DATAERR for data outside the
   // operator's domain (a label out of range).
   dp_status (*run)(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -152,7 +152,7 @@ static dp_status check_member(const form *f, const Dp__Instruction *member) {
   if (!op) return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "there is no operator '%s'", member->op);
   if (op->variadic_results || dp_op_is(op, DP_OP_COMMUNICATION))
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "a region cannot have %s as a member", member->op);
-  if (*member->kernel || member->n_waits || member->signal || member->scratch || member->threads ||
+  if (*member->kernel || member->n_waits || member->signal || member->scratch || member->packed || member->threads ||
       member->compute_dtype || member->communication || member->n_members)
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME,
                         "its member %s has more than an operator, attributes, a node, operands and results",
@@ -168,6 +168,15 @@ static dp_status check_members(const form *f, const Dp__Instruction *in, const d
                         DP_LIMIT_OUTPUTS);
   for (size_t i = 0; i < in->n_members; i++) DP_TRY(check_member(f, in->members[i]));
   return DP_OK;
+}
+
+static dp_status check_packed(const form *f, const Dp__Instruction *in) {
+  const Dp__Packed *p = in->packed;
+  if (!*in->kernel || in->n_members || p->operand >= in->n_inputs || !in->inputs[p->operand])
+    return dp_rule_fail(f->fault, DP_RULE_FORM_INDEX,
+                        "operand %u is packed; only a kernel's that is no region's and is there can be", p->operand);
+  if (!p->bytes) return dp_rule_fail(f->fault, DP_RULE_FORM_MISSING, "operand %u is packed in 0 bytes", p->operand);
+  return dp_plan_form_range(f->fault, f->role, DP__SPACE__PERSISTENT, p->offset, p->bytes, "its packed operand");
 }
 
 static dp_status check_instruction(const form *f, const Dp__Instruction *in) {
@@ -189,6 +198,7 @@ static dp_status check_instruction(const form *f, const Dp__Instruction *in) {
   if (in->scratch && (in->scratch->bytes || in->scratch->offset))
     DP_TRY(dp_plan_form_range(f->fault, f->role, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes,
                               "its scratch"));
+  if (in->packed) DP_TRY(check_packed(f, in));
   return in->communication ? check_communication(f, in->communication) : DP_OK;
 }
 

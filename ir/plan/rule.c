@@ -57,6 +57,7 @@ static const struct {
     [DP_RULE_MEANING_OUTPUT] = {"MEANING.OUTPUT", "outputs end whole on the host, under their names"},
     [DP_RULE_MEANING_UPDATE] = {"MEANING.UPDATE", "what the graph updates is updated once, in its storage"},
     [DP_RULE_MEANING_STORAGE] = {"MEANING.STORAGE", "variables have storage that programs find and leave whole"},
+    [DP_RULE_MEANING_PACKED] = {"MEANING.PACKED", "what is packed is a variable that stays, in bytes of its own"},
     [DP_RULE_MEANING_SKIP] = {"MEANING.SKIP", "all updates are skipped for data that any node refuses"},
     [DP_RULE_MEANING_UNUSED] = {"MEANING.UNUSED", "a node that may refuse data is computed, even if nobody uses it"},
     [DP_RULE_PROGRAM_INIT] = {"PROGRAM.INIT", "init defines each variable that has no data, and no other"},

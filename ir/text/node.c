@@ -144,6 +144,8 @@ static dp_status take_node_notes(const dp_text_lex *lex, dp_text_location locati
   node->threads = (int)notes->threads;
   node->scratch_offset = notes->scratch_offset;
   node->scratch_bytes = notes->scratch_bytes;
+  node->packed_offset = notes->packed_offset;
+  node->packed_bytes = notes->packed_bytes;
   node->n_waits = notes->n_waits;
   node->waits = notes->waits;
   node->signal = (int)notes->signal;

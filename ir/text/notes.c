@@ -36,6 +36,8 @@ static const struct {
     {"threads", DP_TEXT_OF_NODE, NUMBER, offsetof(dp_text_notes, threads)},
     {"scratch_offset", DP_TEXT_OF_NODE, BYTES, offsetof(dp_text_notes, scratch_offset)},
     {"scratch_bytes", DP_TEXT_OF_NODE, BYTES, offsetof(dp_text_notes, scratch_bytes)},
+    {"packed_offset", DP_TEXT_OF_NODE, BYTES, offsetof(dp_text_notes, packed_offset)},
+    {"packed_bytes", DP_TEXT_OF_NODE, BYTES, offsetof(dp_text_notes, packed_bytes)},
     {"waits", DP_TEXT_OF_NODE, EVENTS, 0},
     {"signal", DP_TEXT_OF_NODE, NUMBER, offsetof(dp_text_notes, signal)},
     {"logical", DP_TEXT_OF_NODE | DP_TEXT_OF_VALUE, NAME, offsetof(dp_text_notes, logical)},

@@ -56,6 +56,8 @@ static void print_node_notes(printer *p, const dp_node *n, const char *default_n
   if (n->threads) fprintf(begin_note(p, "threads"), "%d", n->threads);
   note_bytes(p, "scratch_offset", n->scratch_offset);
   note_bytes(p, "scratch_bytes", n->scratch_bytes);
+  note_bytes(p, "packed_offset", n->packed_offset);
+  note_bytes(p, "packed_bytes", n->packed_bytes);
   if (n->n_waits) {
     begin_note(p, "waits");
     for (int i = 0; i < n->n_waits; i++) fprintf(p->out, "%s%d", i ? "," : "[", n->waits[i]);

@@ -32,7 +32,7 @@ typedef struct {
   dp_placement *placements;  // n_placements of them
   int64_t n_placements;
   int64_t space, layout;
-  uint64_t offset, bytes, scratch_offset, scratch_bytes;
+  uint64_t offset, bytes, scratch_offset, scratch_bytes, packed_offset, packed_bytes;
   int n_waits;
   int *waits;
   int n_stages;

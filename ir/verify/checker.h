@@ -5,8 +5,8 @@
 //   the plan                        model.c (logical graphs, storage), skip.c (data that nodes refuse)
 //   each program, role by role      tensors.c, flow.c (happens-before), ends.c (what comes in and what goes out),
 //                                   instructions.c (each by itself: node.c, conversion.c, micro.c, transfers.c),
-//                                   ahead.c (what runs beside another run), order.c (races), meaning.c (what the
-//                                   bytes hold)
+//                                   packed.c (what kernels keep between runs), ahead.c (what runs beside another
+//                                   run), order.c (races), meaning.c (what the bytes hold)
 //   each program, roles together    transfers.c (Sends and their Recvs), host.c (the host's memory), deadlock.c,
 //                                   skip.c (nodes that nobody uses)
 //   the plan                        claims.c (what it says of itself)
@@ -84,6 +84,7 @@ struct dp_checker {
   } * storages;           // (roles) what each has storage of
   int32_t *entry, *exit;  // (variables) tensor of the program; -1: none
   uint32_t *writes;       // (variables) how often its storage was written
+  dp_spans **owned;       // (roles) persistent bytes that are a variable's or packed; NULL: nothing is packed
   // One program of all roles.
   uint32_t program_index;  // in the list of each role
   dp_checker_shared shared;
@@ -172,6 +173,7 @@ dp_status dp_checker_tensors(dp_checker *c) DP_MUST_USE;  // from here on: a pro
 dp_status dp_checker_ends(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_flow(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_instructions(dp_checker *c) DP_MUST_USE;  // each by itself, by the four below
+dp_status dp_checker_packed(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_ahead(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_order(dp_checker *c) DP_MUST_USE;
 dp_status dp_checker_meaning(dp_checker *c) DP_MUST_USE;

@@ -133,8 +133,9 @@ static void measure_role(const dp_checker *c, uint32_t role, extent *e) {
       extend(e, program->tensors[i]->space, program->tensors[i]->offset, program->tensors[i]->bytes);
     for (size_t s = 0; s < program->n_streams; s++)
       for (size_t i = 0; i < program->streams[s]->n_instructions; i++) {
-        const Dp__Scratch *scratch = program->streams[s]->instructions[i]->scratch;
-        if (scratch) extend(e, DP__SPACE__TRANSIENT, scratch->offset, scratch->bytes);
+        const Dp__Instruction *in = program->streams[s]->instructions[i];
+        if (in->scratch) extend(e, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes);
+        if (in->packed) extend(e, DP__SPACE__PERSISTENT, in->packed->offset, in->packed->bytes);
       }
   }
 }

@@ -112,6 +112,7 @@ dp_status dp_checker_model(dp_checker *c) {
   c->entry = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->entry);
   c->exit = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->exit);
   c->writes = dp_alloc_n(c->plan_arena, plan->n_variables, sizeof *c->writes);
+  c->owned = dp_alloc_n(c->plan_arena, plan->n_roles, sizeof *c->owned);
   for (size_t r = 0; r < plan->n_roles; r++) {
     c->role_index = (uint32_t)r;
     c->role = plan->roles[r];

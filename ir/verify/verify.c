@@ -15,6 +15,7 @@ static dp_status check_role(void *arg) {
   DP_TRY(dp_checker_flow(c));
   DP_TRY(dp_checker_ends(c));
   DP_TRY(dp_checker_instructions(c));
+  DP_TRY(dp_checker_packed(c));
   DP_TRY(dp_checker_ahead(c));
   DP_TRY(dp_checker_order(c));
   return dp_checker_meaning(c);

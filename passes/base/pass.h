@@ -77,6 +77,7 @@ typedef struct {
   double *stage_counted;    // out: `partition`'s estimate for the largest stage; NULL: not wanted
   int64_t recompute_bytes;  // limit for a device as `recompute` estimates it, with "auto"; 0: none
   bool keeps_graph_order;   // nodes keep the graph's order on their streams: the baseline in tests
+  bool plain_weights;       // kernels pack nothing for later runs
   bool uploads;             // inputs are uploaded ahead, whatever the target says: for tests
   bool why;
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
@@ -120,7 +121,7 @@ enum {
   DP_HAS_MICROBATCHES = 1 << 16,  // device form: nodes and values belong to one micro-batch, or to all
   DP_HAS_ROLES = 1 << 17,         // device form: a graph for each program and stage, in order; transfers between stages
   DP_HAS_STREAMS = 1 << 9,        // nodes are in the order of their streams, with events
-  DP_HAS_KERNELS = 1 << 10,       // kernels, threads, bytes of scratch
+  DP_HAS_KERNELS = 1 << 10,       // kernels, threads, bytes of scratch and of what is packed
   DP_HAS_MEMORY = 1 << 11,        // every value and scratch has its offset
   DP_HAS_PLAN = 1 << 12,          // compile->plan
 };

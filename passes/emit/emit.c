@@ -166,6 +166,13 @@ static Dp__Instruction *emit_instruction(emitting *e, const dp_node *node) {
     scratch->bytes = node->scratch_bytes;
     in->scratch = scratch;
   }
+  if (node->packed_bytes) {
+    NEW(e->arena, packed, Dp__Packed, DP__PACKED__INIT);
+    packed->operand = (uint32_t)dp_kernel_find(e->compile->options->target, node->kernel)->packs;
+    packed->offset = node->packed_offset;
+    packed->bytes = node->packed_bytes;
+    in->packed = packed;
+  }
   return in;
 }
 
@@ -267,9 +274,11 @@ static void emit_arenas(const emitting *e, int stage, Dp__Role *role) {
     for (int32_t i = 0; i < graph->n_values; i++)
       if (own || graph->values[i]->space == DP_SPACE_HOST_INPUT || graph->values[i]->space == DP_SPACE_HOST_OUTPUT)
         raise(tops, graph->values[i]->space, graph->values[i]->offset, graph->values[i]->bytes);
-    for (int32_t i = 0; i < graph->n_nodes && own; i++)
-      if (graph->nodes[i]->scratch_bytes)
-        raise(tops, DP_SPACE_TRANSIENT, graph->nodes[i]->scratch_offset, graph->nodes[i]->scratch_bytes);
+    for (int32_t i = 0; i < graph->n_nodes && own; i++) {
+      const dp_node *node = graph->nodes[i];
+      if (node->scratch_bytes) raise(tops, DP_SPACE_TRANSIENT, node->scratch_offset, node->scratch_bytes);
+      if (node->packed_bytes) raise(tops, DP_SPACE_PERSISTENT, node->packed_offset, node->packed_bytes);
+    }
   }
   const bool uploads = e->compile->options->uploads || e->compile->options->target->uploads;
   for (int s = DP_SPACE_PERSISTENT; s <= DP_SPACE_OFFLOAD; s++) {

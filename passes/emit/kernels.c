@@ -1,5 +1,8 @@
 // kernels: chooses each compute node's kernel, threads and scratch size, for the largest part on any device and in any
 // micro-batch.
+//
+// In a plan for inference variables stay. Where a kernel gains by it, a node has its own packed copy of one, unless
+// other nodes read that variable too: each would have a copy.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -110,7 +113,24 @@ const dp_kernel *dp_kernels_select(const dp_compile *compile, const dp_kernel_sp
   return dp_kernel_select(target, spec, reference_only);
 }
 
-static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena *arena, dp_node *node) {
+typedef struct {
+  const dp_compile *compile;
+  int threads;
+  const int32_t *readers;  // (variables) operands that are it, in the graph
+} work;
+
+static bool packs(const work *w, const dp_node *node, const dp_kernel *kernel) {
+  const dp_options *options = w->compile->options;
+  // Where inputs are uploaded ahead, a run may begin before the last one is over.
+  if (!kernel->packed_bytes || options->plain_weights || options->uploads || options->target->uploads) return false;
+  const dp_value *v = node->inputs[kernel->packs];
+  return dp_options_infers(options) && v && v->kind == DP_VALUE_VARIABLE && v->space == DP_SPACE_PERSISTENT &&
+         w->readers[v->variable] == 1;
+}
+
+static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
+  const dp_compile *compile = w->compile;
+  const int threads = w->threads;
   dp_kernel_spec spec = dp_kernels_spec(compile, threads, arena, node);
   const dp_kernel *kernel = dp_kernels_select(compile, &spec);
   if (!kernel) {
@@ -122,6 +142,8 @@ static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena 
   spec.threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, &spec) : 1;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);
   node->threads = spec.threads;
+  node->packed_bytes = packs(w, node, kernel) ? kernel->packed_bytes(&spec) : 0;
+  spec.packed = node->packed_bytes > 0;
   node->scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
   return DP_OK;
 }
@@ -129,15 +151,24 @@ static dp_status choose_kernel(const dp_compile *compile, int threads, dp_arena 
 // Nodes are described one by one; the memory for it goes back after so many.
 enum { NODES_AN_ARENA = 1024 };
 
+static const int32_t *count_readers(const dp_graph *graph) {
+  int32_t *readers = dp_alloc_n(graph->arena, (size_t)graph->model->n_variables, sizeof *readers);
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
+      const dp_value *v = graph->nodes[i]->inputs[k];
+      if (v && v->kind == DP_VALUE_VARIABLE) readers[v->variable]++;
+    }
+  return readers;
+}
+
 static dp_status choose_all(const dp_compile *compile, const dp_graph *graph) {
-  const int threads = dp_kernels_threads(compile);
+  const work w = {compile, dp_kernels_threads(compile), count_readers(graph)};
   for (int32_t i = 0; i < graph->n_nodes; i += NODES_AN_ARENA) {
     dp_arena *scratch = dp_arena_create(0);
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
     dp_status status = DP_OK;
     for (int32_t k = i; k < graph->n_nodes && k < i + NODES_AN_ARENA && !status; k++)
-      if (!dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
-        status = choose_kernel(compile, threads, scratch, graph->nodes[k]);
+      if (!dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION)) status = choose_kernel(&w, scratch, graph->nodes[k]);
     dp_arena_destroy(scratch);
     DP_TRY(status);
   }
@@ -159,7 +190,7 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_kernels = {
     .name = "kernels",
-    .what = "chooses kernels, with threads and scratch",
+    .what = "chooses kernels, with threads, scratch and what they pack",
     .needs = DP_HAS_STREAMS,
     .gives = DP_HAS_KERNELS,
     .run = run,

@@ -1,9 +1,9 @@
 // See storage.h.
 //
 // A variable that several stages of a pipeline have is at the same offset on all of them: those variables come first,
-// one after the other, followed by each stage's own. Those that are offloaded are in an arena of their own. All stages
-// share host memory: a program's input has one offset whichever stage reads it, and each stage writes its outputs at
-// offsets of its own.
+// one after the other, followed by each stage's own, and by what its kernels pack. Those that are offloaded are in an
+// arena of their own. All stages share host memory: a program's input has one offset whichever stage reads it, and each
+// stage writes its outputs at offsets of its own.
 #include "passes/memory/storage.h"
 
 #include <string.h>
@@ -27,9 +27,9 @@ static void place_storage(dp_variable *p, int64_t n_stages, uint32_t alignment, 
   for (int64_t i = 0; i < count; i++) top[p->n_stages ? p->stages[i] : i] = end;
 }
 
-static void place_variables(dp_model *model, uint32_t alignment, bool offloaded) {
+// top: as above.
+static void place_variables(dp_model *model, uint32_t alignment, bool offloaded, uint64_t *top) {
   int64_t n_stages = dp_mesh_stages(&model->mesh);
-  uint64_t *top = dp_alloc_n(model->arena, (size_t)n_stages, sizeof *top);
   for (int of_one = 0; of_one < 2; of_one++)
     for (int32_t i = 0; i < model->n_variables; i++) {
       dp_variable *p = &model->variables[i];
@@ -37,6 +37,17 @@ static void place_variables(dp_model *model, uint32_t alignment, bool offloaded)
       p->bytes = bytes_of_storage(model, p);
       place_storage(p, n_stages, alignment, top);
     }
+}
+
+// After the variables of the graph's stage.
+static void place_packed(dp_graph *graph, uint32_t alignment, uint64_t *top) {
+  uint64_t *at = &top[dp_max_i64(0, graph->stage)];
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    dp_node *node = graph->nodes[i];
+    if (!node->packed_bytes) continue;
+    node->packed_offset = *at;
+    *at += dp_memory_padded(node->packed_bytes, alignment);
+  }
 }
 
 bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
@@ -89,9 +100,13 @@ static void place_device_inputs(dp_graph *graph, uint32_t alignment) {
 }
 
 void dp_memory_place_storages(dp_model *model, uint32_t alignment) {
-  for (int offloaded = 0; offloaded < 2; offloaded++) place_variables(model, alignment, offloaded);
+  const size_t n_stages = (size_t)dp_mesh_stages(&model->mesh);
+  uint64_t *top = dp_alloc_n(model->arena, n_stages, sizeof *top);
+  place_variables(model, alignment, true, dp_alloc_n(model->arena, n_stages, sizeof *top));
+  place_variables(model, alignment, false, top);
   for (int g = 0; g < model->n_graphs; g++) {
     dp_graph *graph = model->graphs[g];
+    place_packed(graph, alignment, top);
     for (int32_t i = 0; i < graph->n_values; i++) {
       dp_value *v = graph->values[i];
       if (v->space) v->bytes = dp_largest_shard_bytes(model, v);

@@ -9,7 +9,8 @@ static inline uint64_t dp_memory_padded(uint64_t bytes, uint32_t alignment) {
   return dp_align_up(bytes ? bytes : 1, alignment);
 }
 
-// Sets the size of every value in every graph, and offsets of variables, their updates, and values in host memory.
+// Sets the size of every value in every graph, and offsets of variables, their updates, what kernels pack, and values
+// in host memory.
 void dp_memory_place_storages(dp_model *model, uint32_t alignment);
 
 // Whether they are two stages' graphs of one program; such graphs are adjacent.

@@ -97,6 +97,19 @@ static void *bind_operand(const dp_bind *b, dp_unit *unit, uint32_t index, bool 
   return at;
 }
 
+static bool is_empty(const dp_kernel_operand *o) { return dp_local_count(&o->local) == 0; }
+
+// An operand without elements, and one from which nothing is computed, is not packed.
+static void bind_packed(const dp_bind *b, dp_unit *unit) {
+  const Dp__Instruction *in = unit->at->instruction;
+  const uint32_t k = in->packed->operand;
+  if (is_empty(&b->room[k]) || is_empty(&b->room[in->n_inputs])) return;
+  unit->plain = unit->in[k];
+  unit->in[k] = unit->packed = b->binding->memory->devices[unit->devices[0]].variable + in->packed->offset;
+  const dp_range range = {unit->packed, in->packed->bytes, false};
+  DP_PUSH(b->arena, unit->ranges, unit->n_ranges, range);
+}
+
 // The spec's values: operands, results, and what stays inside of a region.
 static void bind_operands(dp_bind *b, dp_unit *unit, dp_kernel_spec *spec) {
   const Dp__Instruction *in = unit->at->instruction;
@@ -113,6 +126,7 @@ static void bind_operands(dp_bind *b, dp_unit *unit, dp_kernel_spec *spec) {
     if (in->outputs[i]) unit->out[i] = bind_operand(b, unit, in->outputs[i], true, &b->room[in->n_inputs + i]);
   for (size_t i = in->n_inputs + in->n_outputs; i < b->n_values; i++)
     b->room[i] = operand_of(b, b->program->tensors[b->slots[i]], unit->devices[0]);
+  if (in->packed) bind_packed(b, unit);
   if (in->scratch && in->scratch->bytes) {
     const dp_device_memory *device = &b->binding->memory->devices[unit->devices[0]];
     dp_range range = {device->transient + in->scratch->offset, in->scratch->bytes, true};
@@ -147,6 +161,19 @@ static dp_status settle(dp_unit *unit) {
   return status;
 }
 
+static dp_status check_packed(const Dp__Packed *packed, const dp_unit *unit) {
+  const dp_kernel *kernel = unit->kernel;
+  if (!kernel->packed_bytes || packed->operand != (uint32_t)kernel->packs)
+    return dp_fail(EX_DATAERR, "kernel %s cannot take operand %u packed, as the plan asks", kernel->name,
+                   packed->operand);
+  const uint64_t needed = kernel->packed_bytes(unit->spec);
+  if (needed && needed <= packed->bytes) return DP_OK;
+  return dp_fail(EX_UNAVAILABLE,
+                 "kernel %s packs operand %u in %llu bytes on this machine, but the plan reserves %llu: compile the "
+                 "model for it (dpc compile, with --isa and --threads as wanted)",
+                 kernel->name, packed->operand, (unsigned long long)needed, (unsigned long long)packed->bytes);
+}
+
 dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   const Dp__Instruction *in = unit->at->instruction;
   DP_TRY(find_kernel(b, node, unit));
@@ -157,6 +184,7 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
                          .tf32 = b->binding->tf32,
                          .winograd = b->binding->winograd};
   bind_operands(b, unit, &here);
+  here.packed = unit->plain != NULL;
   if (!b->last || !same_values(b)) b->last = keep_spec(b, &here);
   const dp_kernel_spec *spec = unit->spec = b->last;
   if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
@@ -165,6 +193,7 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
               dp_bind_tensor(b, in->outputs[0])->bytes;
   if (over && !unit->kernel->in_place && !dp_op_is(node->op, DP_OP_UPDATE))
     return dp_fail(EX_DATAERR, "kernel %s cannot write its result over its operand, as the plan asks", in->kernel);
+  if (unit->plain) DP_TRY(check_packed(in->packed, unit));
   uint64_t needed = unit->kernel->scratch_bytes ? unit->kernel->scratch_bytes(spec) : 0;
   uint64_t given = in->scratch ? in->scratch->bytes : 0;
   if (needed > given)

@@ -63,9 +63,9 @@ static bool equal_regions(const dp_kernel_region *a, const dp_kernel_region *b) 
 
 static bool equal_specs(const dp_kernel_spec *a, const dp_kernel_spec *b) {
   return a->op == b->op && a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs && a->threads == b->threads &&
-         a->tf32 == b->tf32 && a->winograd == b->winograd && equal_operands(a->inputs, b->inputs, a->n_inputs) &&
-         equal_operands(a->outputs, b->outputs, a->n_outputs) && equal_attributes(a->node, b->node) &&
-         equal_regions(a->region, b->region);
+         a->tf32 == b->tf32 && a->winograd == b->winograd && a->packed == b->packed &&
+         equal_operands(a->inputs, b->inputs, a->n_inputs) && equal_operands(a->outputs, b->outputs, a->n_outputs) &&
+         equal_attributes(a->node, b->node) && equal_regions(a->region, b->region);
 }
 
 // ---- the table ------------------------------------------------------------------------------------------------------

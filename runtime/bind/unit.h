@@ -58,6 +58,8 @@ typedef struct {
   void *state;  // kept by the session where the kernel shares it
   const void **in;
   void **out, *scratch;
+  const void *plain;  // the operand that in[kernel->packs] is the packed form of; NULL: none is packed
+  void *packed;       // where that form goes
   // or communication; NULL: this device has nothing to move.
   dp_transfer *transfer;
   void *transfer_state;  // of a backend with queues

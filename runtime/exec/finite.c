@@ -59,6 +59,10 @@ static dp_status measure(const dp_bound *bound, const dp_unit *unit, const dp_ke
   return status;
 }
 
+static const void *plain_operand(const dp_unit *unit, int i) {
+  return unit->plain && i == unit->kernel->packs ? unit->plain : unit->in[i];
+}
+
 dp_status dp_finite_begin(const dp_bound *bound, const dp_unit *unit, dp_finite **before) {
   const int n = unit->spec->n_inputs;
   dp_finite *b = malloc(sizeof *b + (size_t)n * sizeof *b->ranges);
@@ -66,7 +70,7 @@ dp_status dp_finite_begin(const dp_bound *bound, const dp_unit *unit, dp_finite 
   b->n = n;
   dp_status status = DP_OK;
   for (int i = 0; i < n && !status; i++)
-    status = measure(bound, unit, &unit->spec->inputs[i], unit->in[i], &b->ranges[i]);
+    status = measure(bound, unit, &unit->spec->inputs[i], plain_operand(unit, i), &b->ranges[i]);
   if (status)
     free(b);
   else

@@ -343,6 +343,18 @@ void dp_bound_release(dp_bound *bound) {
   }
 }
 
+dp_status dp_bound_pack(dp_bound *bound, uint64_t variables) {
+  if (bound->packed == variables || !bound->binding->memory->backend->computes) return DP_OK;
+  for (int u = 0; u < bound->task_graph.n_units; u++) {
+    const dp_unit *unit = &bound->units[u];
+    if (!unit->plain) continue;
+    dp_status status = unit->kernel->pack(unit->spec, unit->state, unit->plain, unit->packed, unit->scratch);
+    if (status) return dp_bound_explain(bound, u, status);
+  }
+  bound->packed = variables;
+  return DP_OK;
+}
+
 // ---- running --------------------------------------------------------------------------------------------------------
 
 static dp_status run_kernel(const dp_unit *unit, int part, int parts) {

@@ -18,9 +18,10 @@ typedef struct {
   dp_unit *units;
   dp_task_graph task_graph;
   const dp_executor *executor;
-  void *state;   // the executor's, from its `prepare`; NULL: not yet prepared
-  int slot;      // whose copies of inputs and outputs the current run has
-  uint64_t run;  // the number of the session's current run
+  void *state;      // the executor's, from its `prepare`; NULL: not yet prepared
+  int slot;         // whose copies of inputs and outputs the current run has
+  uint64_t run;     // the number of the session's current run
+  uint64_t packed;  // the state of the variables (dp_bound_pack) that operands are packed from; 0: none are yet
 } dp_bound;
 
 // Binds a program for n samples, and for the copies of inputs and outputs of bound->slot. Where tensors have one
@@ -31,6 +32,9 @@ typedef struct {
 dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_role_program *programs, int64_t n,
                         dp_bound *bound) DP_MUST_USE;
 void dp_bound_release(dp_bound *bound);
+// Before a run, and while none is on: packs the operands that kernels take packed, unless that was done for this state
+// of the variables. variables: a number, not 0, that is another one whenever any of them may have changed.
+dp_status dp_bound_pack(dp_bound *bound, uint64_t variables) DP_MUST_USE;
 
 // The functions of the dp_task_graph; their context is the dp_bound.
 dp_status dp_bound_run(void *bound, int unit, int part, int parts) DP_MUST_USE;

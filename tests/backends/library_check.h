@@ -46,6 +46,29 @@ struct Spec : dp_kernel_spec {
 
 constexpr size_t kGuard = 64;
 
+// Where the kernel takes an operand packed, packs it, runs it, and expects the results that are in `out`, bit for bit.
+// The plain operand is not there then.
+inline dp_status RunPacked(const dp_kernel &kernel, const Spec &plain, const void *const *in,
+                           const std::vector<Tensor> &out, void *scratch) {
+  const uint64_t bytes = kernel.packed_bytes ? kernel.packed_bytes(&plain) : 0;
+  if (!bytes) return DP_OK;
+  dp_kernel_spec spec = plain;
+  spec.packed = true;
+  EXPECT_LE(kernel.scratch_bytes(&spec), kernel.scratch_bytes(&plain));
+  std::vector<uint8_t> room(bytes + kGuard + 64, 0xff), made(out[0].bytes.size(), 0xff);
+  auto *packed = reinterpret_cast<uint8_t *>(dp_align_up(reinterpret_cast<uintptr_t>(room.data()), 64));
+  std::vector<const void *> from(in, in + DP_MAX_OPERANDS);
+  void *to[] = {made.data()}, *state = nullptr;
+  dp_status status = kernel.prepare ? kernel.prepare(&spec, &state) : DP_OK;
+  if (!status) status = kernel.pack(&spec, state, in[kernel.packs], packed, scratch);
+  from[size_t(kernel.packs)] = packed;
+  for (int times = 0; !status && times < 2; times++) status = kernel.run(&spec, state, from.data(), to, scratch, 0, 1);
+  if (kernel.release) kernel.release(state);
+  EXPECT_TRUE(status || made == out[0].bytes) << kernel.name << ", packed";
+  for (size_t i = 0; i < kGuard; i++) EXPECT_EQ(packed[bytes + i], 0xff) << "it packs more than it asks for";
+  return status;
+}
+
 // Runs a kernel by name in `scratch_bytes` bytes of scratch (0: what the kernel asks for), followed by a guard.
 inline Outcome RunKernel(const std::string &name, const dp_node *node, const std::vector<Tensor> &in,
                          std::vector<Tensor> out, int threads = 1, uint64_t scratch_bytes = 0) {
@@ -76,6 +99,7 @@ inline Outcome RunKernel(const std::string &name, const dp_node *node, const std
   for (int part = 0; !status && part < parts; part++)
     status = kernel->run(&spec, state, from, to, scratch, part, parts);
   if (kernel->release) kernel->release(state);
+  if (!status) status = RunPacked(*kernel, spec, from, out, scratch);
   std::string error = dp_status_message(status);
   dp_status_free(status);
   for (size_t i = 0; i < kGuard; i++)

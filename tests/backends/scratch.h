@@ -75,6 +75,14 @@ class Scratch : public testing::TestWithParam<Case> {
     return true;
   }
 
+  // Whether it has an operand or a result without elements, so that nothing is packed for it (runtime/bind/bind.c).
+  static bool IsEmpty(const Spec &made) {
+    bool empty = false;
+    for (int i = 0; i < made.spec.n_inputs; i++)
+      empty |= made.inputs[i].present && dp_local_count(&made.inputs[i].local) == 0;
+    return empty || dp_local_count(&made.outputs[0].local) == 0;
+  }
+
   void Hold(const Rules &rules, const std::vector<int64_t> &sizes, int threads) {
     mesh_.n_axes = int(sizes.size());
     for (size_t a = 0; a < sizes.size(); a++) {
@@ -88,11 +96,19 @@ class Scratch : public testing::TestWithParam<Case> {
       if (!(*k)->scratch_bytes || !dp_kernel_computes(*k, built_->node->op) || !dp_kernel_takes(*k, &largest.spec))
         continue;
       if ((*k)->match && !(*k)->match(&largest.spec)) continue;
+      // What it packs, too: no shard needs more for it, nor packs nothing where the largest does.
+      const uint64_t packed = (*k)->packed_bytes ? (*k)->packed_bytes(&largest.spec) : 0;
+      largest.spec.packed = packed > 0;
       const uint64_t declared = (*k)->scratch_bytes(&largest.spec);
       for (int64_t device = 0; device < devices; device++)
         for (int64_t n : counts_) {
           ASSERT_TRUE(Make(rules, device, n, threads, &part));
           ASSERT_TRUE(!(*k)->match || (*k)->match(&part.spec)) << (*k)->name;
+          part.spec.packed = packed && !IsEmpty(part);
+          if (part.spec.packed) {
+            ASSERT_GT((*k)->packed_bytes(&part.spec), 0u) << (*k)->name;
+            ASSERT_LE((*k)->packed_bytes(&part.spec), packed) << (*k)->name;
+          }
           ASSERT_LE((*k)->scratch_bytes(&part.spec), declared)
               << (*k)->name << ", device " << device << " of " << testing::PrintToString(sizes) << ", n = " << n
               << " of " << batch_ << ", threads " << threads;

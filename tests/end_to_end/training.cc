@@ -163,9 +163,10 @@ std::string Training::TryProgram(const std::string &name, int64_t first, int64_t
   return failure;
 }
 
-// The loss's second argument.
+// The loss's second argument; "" where there is no loss.
 std::string Training::Target() const {
   std::string loss = plan_->loss;
+  if (loss.empty()) return "";
   const size_t begin = loss.find_first_not_of(' ', loss.find(',') + 1), end = loss.rfind(')');
   return loss.substr(begin, end - begin);
 }

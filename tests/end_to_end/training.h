@@ -72,6 +72,8 @@ class Training {
   std::string Replicas() const;
   // What a device that is here holds of a variable; empty if it holds nothing of it.
   Bytes Part(int32_t variable, int64_t device) const;
+  // The persistent arena of a device that is here.
+  char *Persistent(int64_t device) const { return storages_.at(static_cast<size_t>(device)); }
   std::string TryRead(int32_t variable, void *whole) const;  // the failure, if any
   const dp_model *Model() const { return dp_session_model(session_); }
   uint64_t Allocated(Dp__Space space) const { return dp_session_bytes(session_, space); }

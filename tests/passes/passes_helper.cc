@@ -42,6 +42,7 @@ void Options::SetOne(const std::string &key, const std::string &value) {
   }
   if (key == "fast-math") options.fast_math = text;
   if (key == "reproducible") options.reproducible = value == "yes";
+  if (key == "plain-weights") options.plain_weights = value == "yes";
   if (key == "uploads") options.uploads = value == "yes";
   if (key == "recompute") options.recompute = text;
   if (key == "offload") options.offload = text;

@@ -163,6 +163,37 @@ TEST_F(Memory, TheLimitIsToTheByte) {
   EXPECT_EQ(std::to_string(arenas), takes);
 }
 
+// Kernels pack weights for inference where there is room for it, and else read them as they are.
+TEST_F(Memory, WeightsArePackedWhereThereIsRoom) {
+  const std::string options = "examples/digits_cnn.dpt --mode=infer --batch=4",
+                    infer = "dprun " + File("plan.bin") + " --infer --data image=examples/data/digits/" +
+                            "test-images-idx3-ubyte --output logits=" + File("logits.npy");
+  const std::string said = Must(Compile(options)).err, text = Must("dpc show " + File("plan.bin")).out;
+  long long all = 0, packed = 0;
+  for (const char *space : {"persistent", "transient"})
+    all += atoll(After(text, std::string("arena ") + space + ": ").c_str());
+  for (size_t at = text.find("packed operand"); at != std::string::npos; at = text.find("packed operand", at + 1))
+    packed += atoll(After(text.substr(at), ", ").c_str());
+  EXPECT_NE(said.find(" of it packed weights, checked"), std::string::npos) << said;
+  EXPECT_GT(packed, 0);
+  Must(infer);
+  const std::string logits = Read(File("logits.npy"));
+  for (long long bytes : {all, all - 1}) {
+    const std::string here = Must(Compile(options + " --memory=" + std::to_string(bytes))).err;
+    EXPECT_EQ(here.find("packed") != std::string::npos, bytes == all) << here;
+    EXPECT_EQ(Must("dpc show " + File("plan.bin")).out.find("packed operand") != std::string::npos, bytes == all);
+    Must(infer);
+    EXPECT_EQ(Read(File("logits.npy")), logits);
+  }
+  // What it takes without: no less is enough.
+  std::remove(File("plan.bin").c_str());
+  const long long least = Takes(options);
+  EXPECT_LE(least, all - packed + 4096);
+  EXPECT_LT(least, all);
+  Fits(options + " --memory=" + std::to_string(least));
+  Answer(options + " --memory=" + std::to_string(least - 1));
+}
+
 // Any limit between keeping everything and the least that computing again leaves.
 TEST_F(Memory, ComputingAgainFitsWhatIsAllowed) {
   for (const char *model :

@@ -36,6 +36,7 @@ static void print_summary(const char *path, const Dp__Plan *plan) {
   dp_fit_bytes device = dp_fit_measure(plan);
   fprintf(stderr, ", batch %lld, %zu instructions, %.1f KiB per device, ", (long long)plan->batch, instructions,
           (double)(device.persistent + device.rest) / 1024);
+  if (dp_fit_packed(plan)) fprintf(stderr, "%.1f of it packed weights, ", (double)dp_fit_packed(plan) / 1024);
   if (offloaded(plan)) fprintf(stderr, "%.1f on the host, ", (double)offloaded(plan) / 1024);
   fputs("checked\n", stderr);
 }

@@ -62,6 +62,21 @@ uint64_t dp_chunks_scratch_bytes(const dp_primitive_spec *primitive) {
   return most;
 }
 
+uint64_t dp_chunks_packed_bytes(const dp_primitive_spec *primitive) {
+  const dp_primitive_spec one = chunk_spec(primitive, 0);
+  const int last = doublings_of(primitive);
+  uint64_t bytes = 0;
+  bool alike = true;
+  dp_status status = dp_primitive_packed_bytes(&one, &bytes);
+  for (int i = 1; !status && alike && bytes && i <= last && ((int64_t)1 << i) <= primitive->samples; i++) {
+    const dp_primitive_spec chunk = chunk_spec(primitive, i);
+    status = dp_primitive_packs_alike(&one, &chunk, &alike);
+  }
+  const bool known = !status && alike;
+  dp_status_free(status);  // prepare reports a primitive that cannot be made
+  return known ? bytes : 0;
+}
+
 dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **result) {
   dp_chunks *c = calloc(1, sizeof *c);
   if (!c) return dp_fail(DP_EX_MEMORY, "out of memory");
@@ -86,6 +101,12 @@ dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **resul
 void dp_chunks_destroy(dp_chunks *c) {
   for (int i = 0; c && i <= MAX_DOUBLINGS; i++) dp_primitive_destroy(c->primitives[i]);
   free(c);
+}
+
+dp_status dp_chunks_pack(const dp_chunks *c, const void *w, void *packed, void *scratch) {
+  int i = c->doublings;
+  while (i && !c->primitives[i]) i--;
+  return dp_primitive_pack(c->primitives[i], w, packed, scratch);
 }
 
 dp_status dp_chunks_run(const dp_chunks *c, const dp_primitive_data *data, void *scratch) {

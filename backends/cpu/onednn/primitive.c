@@ -2,7 +2,7 @@
 //
 // A primitive has up to three operands: slot 0 is x, slot 1 is w, slot 2 is y (or their gradients); pooling has no w. A
 // slot whose layout in the primitive is not plain has a copy in scratch, and a reorder converts between it and the
-// caller's memory.
+// caller's memory. Of a w that is packed the caller keeps the copy.
 #include "backends/cpu/onednn/primitive.h"
 
 #include <pthread.h>
@@ -23,6 +23,7 @@ enum { X, W, Y, SLOTS };
 
 typedef struct {
   bool present, result, reordered;
+  bool packed;   // it is reordered by dp_primitive_pack alone
   int argument;  // its argument number in oneDNN
   dnnl_memory_desc_t plain, chosen;
   dnnl_primitive_desc_t reorder_desc, add_desc;
@@ -33,6 +34,7 @@ typedef struct {
 
 struct dp_primitive {
   int threads;
+  bool packed;  // w is
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   dnnl_primitive_desc_t desc;
@@ -203,6 +205,8 @@ static dp_status lay_out(dp_primitive *p, const_dnnl_primitive_attr_t attr) {
       DP_TRY(describe_add(p, s, attr));
       scratchpad = max_bytes(scratchpad, scratchpad_bytes(s->add_desc));
     }
+    s->packed = p->packed && i == W;
+    if (s->packed) continue;
     s->offset = p->scratch_bytes;
     p->scratch_bytes = dp_align_up(p->scratch_bytes + dnnl_memory_desc_get_size(&s->chosen), DP_CPU_ALIGNMENT);
   }
@@ -281,6 +285,7 @@ static dp_status create(const dp_primitive_spec *spec, bool whole, dp_primitive 
   dp_primitive *p = calloc(1, sizeof *p);
   if (!p) return dp_fail(DP_EX_MEMORY, "out of memory");
   p->threads = spec->threads;
+  p->packed = spec->packed;
   dp_isa_hold_default();
   omp_set_num_threads(spec->threads);
   dp_status status = describe(p, spec);
@@ -305,6 +310,26 @@ dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *by
   return DP_OK;
 }
 
+dp_status dp_primitive_packed_bytes(const dp_primitive_spec *spec, uint64_t *bytes) {
+  dp_primitive *p;
+  DP_TRY(create(spec, false, &p));
+  *bytes = p->slots[W].reordered ? dnnl_memory_desc_get_size(&p->slots[W].chosen) : 0;
+  dp_primitive_destroy(p);
+  return DP_OK;
+}
+
+dp_status dp_primitive_packs_alike(const dp_primitive_spec *a, const dp_primitive_spec *b, bool *alike) {
+  dp_primitive *p, *q;
+  DP_TRY(create(a, false, &p));
+  dp_status status = create(b, false, &q);
+  if (!status) {
+    *alike = dnnl_memory_desc_equal(&p->slots[W].chosen, &q->slots[W].chosen) != 0;
+    dp_primitive_destroy(q);
+  }
+  dp_primitive_destroy(p);
+  return status;
+}
+
 // ---- running --------------------------------------------------------------------------------------------------------
 
 static dp_status reorder(dp_primitive *p, slot *s, bool add) {
@@ -321,7 +346,8 @@ static dp_status point(dp_primitive *p, const dp_primitive_data *data, char *scr
     slot *s = &p->slots[i];
     // oneDNN's interface has no const, but it only reads operands.
     if (s->present) CALL(dnnl_memory_set_data_handle(s->user, (void *)(uintptr_t)users[i]));
-    if (s->reordered) CALL(dnnl_memory_set_data_handle(s->own, scratch + s->offset));
+    void *own = s->packed ? (void *)(uintptr_t)users[i] : scratch + s->offset;
+    if (s->reordered) CALL(dnnl_memory_set_data_handle(s->own, own));
   }
   if (p->bias) CALL(dnnl_memory_set_data_handle(p->bias, (void *)(uintptr_t)data->bias));
   if (p->scratchpad) CALL(dnnl_memory_set_data_handle(p->scratchpad, scratch + p->scratchpad_offset));
@@ -336,7 +362,7 @@ dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void 
   for (int i = 0; i < SLOTS; i++) {
     slot *s = &p->slots[i];
     if (!s->present) continue;
-    if (s->reordered && !s->result && !(again && i == W)) DP_TRY(reorder(p, s, false));
+    if (s->reordered && !s->packed && !s->result && !(again && i == W)) DP_TRY(reorder(p, s, false));
     args[count++] = (dnnl_exec_arg_t){s->argument, s->reordered ? s->own : s->user};
   }
   if (p->bias) args[count++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, p->bias};
@@ -344,6 +370,15 @@ dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void 
   CALL(dnnl_primitive_execute(p->primitive, p->stream, count, args));
   for (int i = 0; i < SLOTS; i++)
     if (p->slots[i].reordered && p->slots[i].result) DP_TRY(reorder(p, &p->slots[i], add));
+  CALL(dnnl_stream_wait(p->stream));
+  return DP_OK;
+}
+
+dp_status dp_primitive_pack(dp_primitive *p, const void *w, void *packed, void *scratch) {
+  omp_set_num_threads(p->threads);
+  DP_TRY(point(p, &(dp_primitive_data){.w = packed}, scratch));
+  CALL(dnnl_memory_set_data_handle(p->slots[W].user, (void *)(uintptr_t)w));
+  DP_TRY(reorder(p, &p->slots[W], false));
   CALL(dnnl_stream_wait(p->stream));
   return DP_OK;
 }

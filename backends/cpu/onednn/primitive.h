@@ -25,6 +25,7 @@ typedef struct {
   bool bias;                                        // for DP_PRIMITIVE_CONV
   // Convolutions: x, w, bias, y and their gradients are bfloat16, but dw is float32. Sums are float32, rounded once.
   bool bf16;
+  bool packed;  // for DP_PRIMITIVE_CONV: w comes as dp_primitive_pack leaves it
   int threads;
   // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
   // these, so they are the same on all devices.
@@ -41,6 +42,10 @@ typedef struct dp_primitive dp_primitive;
 // The most scratch that the primitive needs. EX_SOFTWARE: oneDNN has no primitive for this spec; for bf16, none that
 // multiplies by the instruction for it.
 dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *bytes) DP_MUST_USE;
+// The bytes of w in the layout that oneDNN chooses for it; 0: it is plain. Whether that of two specs is the same.
+// EX_SOFTWARE as above.
+dp_status dp_primitive_packed_bytes(const dp_primitive_spec *spec, uint64_t *bytes) DP_MUST_USE;
+dp_status dp_primitive_packs_alike(const dp_primitive_spec *a, const dp_primitive_spec *b, bool *alike) DP_MUST_USE;
 dp_status dp_primitive_create(const dp_primitive_spec *spec, dp_primitive **primitive) DP_MUST_USE;
 void dp_primitive_destroy(dp_primitive *primitive);  // NULL is allowed
 // Writes the result of the kind (y, dx as x, or dw as w) and reads the other operands. scratch: of
@@ -48,6 +53,8 @@ void dp_primitive_destroy(dp_primitive *primitive);  // NULL is allowed
 // written). again: the previous run used the same primitive, w and scratch, so w need not be copied again.
 dp_status dp_primitive_run(dp_primitive *primitive, const dp_primitive_data *data, void *scratch, bool add,
                            bool again) DP_MUST_USE;
+// Copies w to the layout that oneDNN has chosen for it, of dp_primitive_packed_bytes. Only for a spec that is packed.
+dp_status dp_primitive_pack(dp_primitive *primitive, const void *w, void *packed, void *scratch) DP_MUST_USE;
 
 // Lets oneDNN generate the code of its matrix products, which it does at the first of them. Called at load so that no
 // step waits for it; only the process's first call does something.

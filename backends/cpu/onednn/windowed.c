@@ -59,6 +59,7 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
   p.groups = w ? dp_geometry_groups(dp_node_int(spec->node, "group", 1), x->extents[1], w->extents[1]) : 1;
   p.y_channels = w ? w->extents[0] : x->extents[1];
   p.bf16 = spec->inputs[0].dtype == DP_BFLOAT16;
+  p.packed = spec->packed;
   p.bias = kind == DP_PRIMITIVE_CONV && spec->n_inputs > 2 && spec->inputs[2].present;
   p.window = whole_plane(x);
   if (kind != DP_PRIMITIVE_GLOBAL_AVERAGE_POOL)
@@ -143,6 +144,30 @@ uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind
   }
   dp_status_free(status);
   return most;
+}
+
+// Shards with fewer channels may want another layout, but each packs its own. All must gain by it, or none.
+uint64_t dp_windowed_packed_bytes(const dp_kernel_spec *spec) {
+  dp_primitive_spec p;
+  bool empty, all = true;
+  uint64_t most = 0;
+  dp_status status = spec_of(spec, DP_PRIMITIVE_CONV, &p, &empty);
+  if (!status && !empty) {
+    const channel_counts counts = counts_of(spec, DP_PRIMITIVE_CONV);
+    for (int i = 0; all && i < counts.of_x * counts.of_y; i++) {
+      if (!set_channels(spec, DP_PRIMITIVE_CONV, &counts, i, &p)) continue;
+      const uint64_t bytes = dp_chunks_packed_bytes(&p);
+      all = bytes > 0;
+      most = max_bytes(most, bytes);
+    }
+  }
+  dp_status_free(status);
+  return all ? most : 0;
+}
+
+dp_status dp_windowed_pack(const dp_kernel_spec *spec, void *state, const void *plain, void *packed, void *scratch) {
+  (void)spec;
+  return state ? dp_chunks_pack(state, plain, packed, scratch) : DP_OK;
 }
 
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state) {

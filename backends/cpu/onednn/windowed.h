@@ -13,6 +13,9 @@
 // about every number of channels that occurs: one for each dim if the split is even, else two.
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind);
 uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind kind);
+// dp_kernel.packed_bytes and .pack of Conv, of the weights. The bytes suffice for every shard on any device.
+uint64_t dp_windowed_packed_bytes(const dp_kernel_spec *spec);
+dp_status dp_windowed_pack(const dp_kernel_spec *spec, void *state, const void *plain, void *packed, void *scratch);
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state);
 void dp_windowed_release(void *state);
 // Runs the primitive on the data. If there is none because an extent is 0, fills result 0, at `result`, with zeros: an

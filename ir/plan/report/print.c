@@ -163,6 +163,11 @@ static void print_instruction(const printer *p, size_t index, const Dp__Instruct
     print_bytes(p, DP__SPACE__TRANSIENT, in->scratch->offset, in->scratch->bytes);
     fputc('\n', out);
   }
+  if (in->packed) {
+    fprintf(out, "           packed operand %u", in->packed->operand);
+    print_bytes(p, DP__SPACE__PERSISTENT, in->packed->offset, in->packed->bytes);
+    fputc('\n', out);
+  }
   if (p->notes) p->notes->print(p->notes->context, p->program, in, out);
 }
 

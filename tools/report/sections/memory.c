@@ -200,7 +200,8 @@ static void put_figures(dp_page *page, const dp_report *r) {
   put_row(page, "parameters", kinds[0], "");
   put_row(page, "optimizer state", kinds[2], "");
   put_row(page, "buffers and constants", kinds[1] + kinds[3], "");
-  put_row(page, "persistent arena", (double)arena_of(role, DP__SPACE__PERSISTENT), "all of these, aligned");
+  put_row(page, "persistent arena", (double)arena_of(role, DP__SPACE__PERSISTENT),
+          "all of these, aligned, and what kernels have packed");
   put_row(page, "transient arena", (double)arena_of(role, DP__SPACE__TRANSIENT), "values of a step and scratch");
   put_row(page, "host input", (double)arena_of(role, DP__SPACE__HOST_INPUT), "on the host, one copy");
   put_row(page, "host output", (double)arena_of(role, DP__SPACE__HOST_OUTPUT), "on the host, one copy");
