@@ -20,6 +20,7 @@ enum {
   DP_LIMIT_STREAMS = 16,            // per program
   DP_LIMIT_INSTRUCTIONS = 4 << 20,  // per program
   DP_LIMIT_TENSORS = 16 << 20,      // per program
+  DP_LIMIT_LOOPED = 256 << 20,      // bytes of memory that iterations of loops take, per plan
   DP_LIMIT_BINDINGS = 4096,         // inputs or outputs per program
   DP_LIMIT_OPTIONS = 4096,          // values of an option that may be repeated
   DP_LIMIT_THREADS = 4096,          // per instruction

@@ -129,7 +129,7 @@ static int wire_of(ProtobufCType type) {
   }
 }
 
-static size_t element_bytes(ProtobufCType type) {
+size_t dp_wire_element_bytes(ProtobufCType type) {
   switch (type) {
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_MESSAGE:
@@ -177,7 +177,7 @@ static bool is_packed(const item *it) {
 
 // The number of elements in a packed field. *why is set when the field is malformed.
 static size_t packed_count(const item *it, const char **why) {
-  size_t count = 0, each = element_bytes(it->field->type);
+  size_t count = 0, each = dp_wire_element_bytes(it->field->type);
   if (wire_of(it->field->type)) {
     if (it->length % each) *why = "a list of numbers ends inside a number";
     return it->length / each;
@@ -210,7 +210,7 @@ static dp_status walk_item(walker *w, const ProtobufCMessageDescriptor *type, co
   else if (it->field->type == PROTOBUF_C_TYPE_STRING && dp_utf8_check(it->bytes, it->length) != it->length)
     why = "a string is not UTF-8, or holds NUL";
   if (why) return dp_status_context(bad(w, start, type, why), "field '%s'", it->field->name);
-  if (it->field->label == PROTOBUF_C_LABEL_REPEATED) w->memory += count * element_bytes(it->field->type);
+  if (it->field->label == PROTOBUF_C_LABEL_REPEATED) w->memory += count * dp_wire_element_bytes(it->field->type);
   if (it->field->type == PROTOBUF_C_TYPE_STRING || it->field->type == PROTOBUF_C_TYPE_BYTES)
     w->memory += allocation(it->length + 1);
   if (w->memory > w->memory_limit) return bad(w, start, type, "it would need memory out of proportion to its size");
@@ -247,7 +247,7 @@ static dp_status build(const walker *w, const ProtobufCMessageDescriptor *type, 
 
 static void set_number(ProtobufCType type, uint64_t number, void *to) {
   if (type == PROTOBUF_C_TYPE_SINT32 || type == PROTOBUF_C_TYPE_SINT64) number = (number >> 1) ^ (~(number & 1) + 1);
-  memcpy(to, &number, element_bytes(type));  // little-endian: the low bytes come first
+  memcpy(to, &number, dp_wire_element_bytes(type));  // little-endian: the low bytes come first
 }
 
 // Where a message or string of these bytes is, or is to be entered; NULL: it is not shared.
@@ -300,7 +300,7 @@ static dp_status set_element(const walker *w, const item *it, void *to) {
 
 // Appends the item's elements to the array, which has `*count` elements so far.
 static dp_status add_elements(const walker *w, const item *it, char *array, size_t *count) {
-  size_t each = element_bytes(it->field->type);
+  size_t each = dp_wire_element_bytes(it->field->type);
   if (!is_packed(it)) return set_element(w, it, array + (*count)++ * each);
   if (wire_of(it->field->type)) {
     if (it->length) memcpy(array + *count * each, it->bytes, it->length);
@@ -327,7 +327,7 @@ static dp_status make_arrays(const walker *w, const ProtobufCMessageDescriptor *
   for (unsigned i = 0; i < type->n_fields; i++) {
     const ProtobufCFieldDescriptor *field = &type->fields[i];
     if (field->label != PROTOBUF_C_LABEL_REPEATED || !counts[i]) continue;
-    *(void **)(base + field->offset) = dp_alloc_n(w->arena, counts[i], element_bytes(field->type));
+    *(void **)(base + field->offset) = dp_alloc_n(w->arena, counts[i], dp_wire_element_bytes(field->type));
   }
   return DP_OK;
 }

@@ -21,6 +21,9 @@ enum { DP_WIRE_MAX_DEPTH = 64 };
 // The most memory that unpacking a message of so many bytes may use.
 static inline uint64_t dp_wire_memory(size_t bytes) { return (UINT64_C(16) << 20) + 48 * (uint64_t)bytes; }
 
+// The memory of one element of a field, in bytes: a pointer for a message or a string.
+size_t dp_wire_element_bytes(ProtobufCType type);
+
 // what: the file's name, for messages. *message lives in the arena, including bytes fields; data may be freed
 // afterwards. Do not pass it to protobuf_c_message_free_unpacked. EX_DATAERR.
 dp_status dp_wire_unpack(dp_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,

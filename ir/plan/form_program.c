@@ -266,6 +266,9 @@ dp_status dp_plan_form_program(dp_fault *fault, const Dp__Plan *plan, const Dp__
     return dp_rule_fail(fault, DP_RULE_FORM_INDEX, "its logical graph is number %u of %zu", program->graph,
                         plan->n_graphs);
   form f = {fault, plan, role, program, plan->graphs[program->graph]};
+  bool folded = program->n_loops;
+  for (size_t s = 0; s < program->n_streams; s++) folded |= program->streams[s]->n_loops;
+  if (folded) return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "a loop that was not written out");
   if (program->n_tensors > DP_LIMIT_TENSORS)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%zu tensors; the limit is %d", program->n_tensors,
                         DP_LIMIT_TENSORS);

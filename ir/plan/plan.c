@@ -9,6 +9,7 @@
 #include "ir/file/proto.h"
 #include "ir/file/wire.h"
 #include "ir/plan/form.h"
+#include "ir/plan/loops.h"
 
 static const uint8_t magic[8] = {'D', 'P', 'P', 'L', 'A', 'N', '\r', '\n'};
 
@@ -68,6 +69,8 @@ dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) {
   dp_arena_destroy(file);
   DP_TRY(status);
   DP_TRY(dp_external_read(arena, message, path));
+  dp_fault fault = {0};
+  DP_TRY(dp_status_context(dp_plan_loops_expand(arena, (Dp__Plan *)message, &fault), "%s", path));
   DP_TRY(dp_status_context(dp_plan_form_check((const Dp__Plan *)message, NULL), "%s", path));
   *plan = (Dp__Plan *)message;
   return DP_OK;
@@ -118,7 +121,7 @@ static dp_status write_detached(void *arg) {
   const writing *w = arg;
   uint8_t header[DP_PLAN_HEADER_BYTES], *data;
   size_t bytes;
-  DP_TRY(dp_wire_pack(w->arena, &w->plan->base, w->path, &data, &bytes));
+  DP_TRY(dp_wire_pack(w->arena, &dp_plan_loops_fold(w->arena, w->plan)->base, w->path, &data, &bytes));
   memcpy(header, magic, sizeof magic);
   write_number(header + 8, 4, DP_PLAN_VERSION);
   write_number(header + 12, 4, 0);

@@ -72,6 +72,13 @@ static uint32_t *emit_operands(const emitting *e, int count, dp_value *const *va
   return indices;
 }
 
+static void emit_value(emitting *e, const dp_value *value) {
+  if (!value || !value->space) return;
+  Dp__DeviceTensor *t = emit_tensor(e, value);
+  DP_PUSH(e->arena, e->program->tensors, e->program->n_tensors, t);
+  e->tensor_of[value->id] = (uint32_t)e->program->n_tensors;
+}
+
 // The axis of a communication (none between host and devices), and the other side of a transfer between stages.
 static void emit_communication(const emitting *e, const dp_node *node, Dp__Instruction *instruction) {
   NEW(e->arena, c, Dp__Communication, DP__COMMUNICATION__INIT);
@@ -171,6 +178,15 @@ static Dp__Instruction *emit_instruction(emitting *e, const dp_node *node) {
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
+// Stream by stream, in the order of their instructions: what repeats there repeats among the tensors too.
+static void emit_results(emitting *e) {
+  const dp_graph *graph = e->graph;
+  for (int s = 0; s < graph->n_streams; s++)
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+      for (int k = 0; graph->nodes[i]->stream == s && k < graph->nodes[i]->n_outputs; k++)
+        emit_value(e, graph->nodes[i]->outputs[k]);
+}
+
 static void emit_streams(emitting *e, Dp__Program *program) {
   const dp_graph *graph = e->graph;
   program->n_streams = (size_t)graph->n_streams;
@@ -213,12 +229,12 @@ static Dp__Program *emit_program(emitting *e, const dp_graph *graph, uint32_t in
   e->tensor_of = dp_alloc_n(e->arena, (size_t)graph->n_values, sizeof *e->tensor_of);
   for (int32_t i = 0; i < graph->n_values; i++) {
     const dp_value *v = graph->values[i];
-    if (!v->space) continue;
-    DP_PUSH(e->arena, p->tensors, p->n_tensors, emit_tensor(e, v));
-    e->tensor_of[i] = (uint32_t)p->n_tensors;
+    if (!v->space || v->kind == DP_VALUE_RESULT) continue;
+    emit_value(e, v);
     if (v->space == DP_SPACE_HOST_INPUT) emit_binding(e, v->name, v, &p->n_inputs, &p->inputs);
     if (v->kind == DP_VALUE_VARIABLE) emit_update(e, v->variable, v, &p->n_entry, &p->entry);
   }
+  emit_results(e);
   emit_streams(e, p);
   p->events = (uint32_t)graph->n_events;
   for (int i = 0; i < graph->n_outputs; i++)

@@ -1,9 +1,11 @@
 // What plans show of the strategies' properties: shares of split values, overlapping gathers, the idle time and
-// micro-batches in flight of pipelines; what regions save of memory's traffic; and what is offloaded.
+// micro-batches in flight of pipelines; what regions save of memory's traffic; what loops save of a file; and what is
+// offloaded.
 #include <algorithm>
 #include <set>
 
 #include "ir/graph/op.h"
+#include "ir/plan/loops.h"
 #include "tests/end_to_end/digit_models.h"
 #include "tests/end_to_end/gpt.h"
 #include "tests/end_to_end/pipeline_walk.h"
@@ -313,6 +315,28 @@ TEST(Figures, RegionsReadAndWriteLess) {
     std::printf("%s: %lld and %lld MB\n", e.file, (long long)apart / 1000000, (long long)together / 1000000);
     EXPECT_GE(apart, e.apart * 1000000) << e.file;
     EXPECT_LE(together, e.together * 1000000) << e.file;
+  }
+}
+
+// ---- what a file takes ----------------------------------------------------------------------------------------------
+
+TEST(Figures, LoopsKeepPlansOfManyMicrobatchesSmall) {
+  const struct {
+    const char *options;
+    double whole, folded;  // at least, at most, in KB
+  } examples[] = {{"batch=32", 200, 220},
+                  {"batch=32 microbatches=8", 550, 330},
+                  {"batch=128 microbatches=32", 1700, 370},
+                  {"batch=128 microbatches=32 strategy=pipeline mesh=pipe:4", 1800, 490}};
+  for (const auto &e : examples) {
+    const Plan plan = Compile(ReadText("examples/gpt4.dpt"), e.options);
+    dp_arena *arena = dp_arena_create(0);
+    const double whole = double(dp__plan__get_packed_size(plan.get())) / 1e3;
+    const double folded = double(dp__plan__get_packed_size(dp_plan_loops_fold(arena, plan.get()))) / 1e3;
+    dp_arena_destroy(arena);
+    std::printf("%s: %.0f and %.0f KB\n", e.options, whole, folded);
+    EXPECT_GE(whole, e.whole) << e.options;
+    EXPECT_LE(folded, e.folded) << e.options;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "ir/file/proto.h"
 #include "ir/file/safetensors.h"
 #include "ir/file/wire.h"
+#include "ir/plan/loops.h"
 #include "ir/plan/plan.h"
 #include "passes/pipeline.h"
 #include "tests/fuzz/seeds.h"
@@ -171,6 +172,7 @@ void Plan(const char *text, std::vector<dp_mesh_axis> mesh, const char *optimize
   options.target = &dp_target_cpu;
   Must(dp_pipeline_run(Parsed(arena, text), &options, &plan));
   Write(Pack(&plan->base));
+  Write(Pack(&dp_plan_loops_fold(arena, plan)->base));
 }
 
 void Plans() {

@@ -45,6 +45,7 @@ TEST(Limits, OfPlans) {
                               {"programs of a role, roles", {DP_LIMIT_PROGRAMS, DP_LIMIT_ROLES}, ""},
                               {"variables, their storages on stages", {DP_LIMIT_VARIABLES, DP_LIMIT_STORAGES}, ""},
                               {"threads of an instruction", {DP_LIMIT_THREADS}, ", and the target's"}});
+  ExpectRows("docs/plan.md", {{"memory of what a plan's loops add", {DP_LIMIT_LOOPED >> 20}, " MiB"}});
   ExpectRows("docs/plan.md", {{"alignment",
                                {},
                                "a power of two from " + Grouped(DP_LIMIT_LEAST_ALIGNMENT) + " bytes to " +

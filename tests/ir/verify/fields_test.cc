@@ -23,6 +23,7 @@
 #include "backends/cpu/backend.h"
 #include "backends/null/backend.h"
 #include "ir/file/wire.h"
+#include "ir/plan/loops.h"
 #include "ir/plan/options.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/plan.pb-c.h"
@@ -111,7 +112,8 @@ std::string Place(dp_arena *arena, const char *text, const std::string &words, c
   return message;
 }
 
-std::unique_ptr<Good> Compile(const char *text, const std::string &words) {
+// folded: as files have it.
+std::unique_ptr<Good> Compile(const char *text, const std::string &words, bool folded) {
   auto good = std::make_unique<Good>();
   good->text = text;
   good->options = words;
@@ -122,6 +124,7 @@ std::unique_ptr<Good> Compile(const char *text, const std::string &words) {
   whole.Set(words);
   EXPECT_EQ(Parse(arena, text, &model), "");
   EXPECT_EQ(Message(dp_pipeline_run(model, &whole.options, &plan)), "") << words;
+  if (folded) plan = dp_plan_loops_fold(arena, plan);
   good->packed.resize(dp__plan__get_packed_size(plan));
   dp__plan__pack(plan, good->packed.data());
   good->batch = plan->batch;
@@ -135,6 +138,7 @@ std::unique_ptr<Good> Compile(const char *text, const std::string &words) {
 const std::vector<std::unique_ptr<Good>> &GoodPlans() {
   static const struct {
     const char *text, *options;
+    bool folded = false;
   } kinds[] = {
       {kDense, "batch=6 precision=fp64 strategy=single"},
       {kDense, "batch=5 strategy=data devices=3 threads=2 optimizer=sgd(lr=0.1,schedule=warm_restarts,period=2)"},
@@ -151,10 +155,11 @@ const std::vector<std::unique_ptr<Good>> &GoodPlans() {
       {kImages, "batch=4 mode=infer strategy=data devices=2"},
       {kDense, "batch=5 precision=fp64 strategy=data devices=2 uploads=yes"},
       {kDense, "batch=5 precision=fp64 strategy=data devices=2 offload-bytes=1 offload=optimizer,activations"},
+      {kDense, "batch=7 precision=fp64 strategy=data devices=2 microbatches=6", true},
   };
   static const std::vector<std::unique_ptr<Good>> plans = [] {
     std::vector<std::unique_ptr<Good>> all;
-    for (const auto &kind : kinds) all.push_back(Compile(kind.text, kind.options));
+    for (const auto &kind : kinds) all.push_back(Compile(kind.text, kind.options, kind.folded));
     return all;
   }();
   return plans;
@@ -414,6 +419,8 @@ size_t RunFrom(const std::vector<Case> &cases, size_t first, std::vector<Verdict
         expected.clear();
         Dp__Plan *whole;
         const std::unique_ptr<Arena> arena = Unpack(GoodPlans()[plan]->packed, &whole);
+        dp_fault fault = {};
+        if (dp_plan_loops_expand(*arena, whole, &fault)) _exit(4);
         if (!Carry(whole, GoodPlans()[plan]->batch, &expected).empty()) _exit(4);
       }
       auto send = [&](Verdict v, bool done) {

@@ -30,6 +30,7 @@ size_t Field::Bytes() const {
     case PROTOBUF_C_TYPE_BYTES:
       return sizeof(ProtobufCBinaryData);
     case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
     case PROTOBUF_C_TYPE_DOUBLE:
@@ -175,6 +176,7 @@ void DamageItem(dp_arena *arena, const Field &field, char *at, size_t kind) {
     case PROTOBUF_C_TYPE_UINT32:
       return DamageInteger<uint32_t>(at, kind);
     case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
       return DamageInteger<int64_t>(at, kind);
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:

@@ -102,6 +102,13 @@ bool UploadEarly(Edit &e);
 bool UploadWaits(Edit &e);
 bool UploadSpace(Edit &e);
 bool UploadOver(Edit &e);
+// damage_loop.cc
+bool LoopShort(Edit &e);
+bool LoopLong(Edit &e);
+bool LoopChange(Edit &e);
+bool LoopNumber(Edit &e);
+bool LoopStays(Edit &e);
+bool LoopMoved(Edit &e);
 
 // damage_region.cc
 bool RegionMissing(Edit &e);
