@@ -56,7 +56,8 @@ static void fold(dp_arena *arena, dp_plan_list list, uint64_t *memory) {
   const dp_loops_items f = dp_loops_look_at(arena, *list.n_items, items);
   dp_loops_repeat *repeats = NULL;
   const size_t n_repeats = dp_loops_find(&f, &repeats);
-  for (const dp_loops_repeat *r = repeats; r < repeats + n_repeats; r++) {
+  for (size_t i = 0; i < n_repeats; i++) {
+    const dp_loops_repeat *r = &repeats[i];
     if (!has_room(r, items, memory)) continue;
     while (from < r->first) kept[n_kept++] = items[from++];
     Dp__Loop *loop = loop_of(arena, &f, r, n_kept);
