@@ -23,6 +23,10 @@ size_t dp_plan_loops_memory(const ProtobufCMessage *message) {
     if (f.is->label == PROTOBUF_C_LABEL_REPEATED) bytes += f.count * f.bytes;
     for (size_t k = 0; dp_loops_is_message(&f) && k < f.count; k++)
       bytes += dp_plan_loops_memory(dp_loops_message(&f, k));
+    for (size_t k = 0; f.is->type == PROTOBUF_C_TYPE_STRING && k < f.count; k++)
+      bytes += strlen(((char **)f.at)[k]) + 1;
+    for (size_t k = 0; f.is->type == PROTOBUF_C_TYPE_BYTES && k < f.count; k++)
+      bytes += ((const ProtobufCBinaryData *)f.at)[k].len;
   }
   return bytes;
 }
@@ -91,6 +95,11 @@ static dp_status check_changes(dp_fault *fault, const dp_plan_list *list, const 
   return DP_OK;
 }
 
+static dp_status too_much(dp_fault *fault, const dp_plan_list *list) {
+  return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%s: loops of more than %d bytes when they are written out",
+                      list->name, DP_LIMIT_LOOPED);
+}
+
 // at: where the loop before it ends in the list.
 static dp_status check_loop(dp_fault *fault, const dp_plan_list *list, const Dp__Loop *loop, size_t at,
                             uint64_t *memory) {
@@ -105,9 +114,7 @@ static dp_status check_loop(dp_fault *fault, const dp_plan_list *list, const Dp_
     numbers += numbers_of((*list->items)[i]);
     bytes += sizeof(void *) + dp_plan_loops_memory((*list->items)[i]);
   }
-  if (bytes > (DP_LIMIT_LOOPED - *memory) / (loop->count - 1))
-    return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%s: loops of more than %d bytes when they are written out",
-                        list->name, DP_LIMIT_LOOPED);
+  if (bytes > (DP_LIMIT_LOOPED - *memory) / (loop->count - 1)) return too_much(fault, list);
   *memory += bytes * (loop->count - 1);
   return check_changes(fault, list, loop, numbers);
 }
@@ -120,6 +127,16 @@ static void add_iterations(dp_arena *arena, const Dp__Loop *loop, ProtobufCMessa
   }
 }
 
+// A list that was written out before, since messages of a file may be one and the same: whoever looks at the plan
+// looks at it again, so it counts again.
+static dp_status count_again(dp_fault *fault, const dp_plan_list *list, uint64_t *memory) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < *list->n_items; i++) bytes += sizeof(void *) + dp_plan_loops_memory((*list->items)[i]);
+  if (bytes > DP_LIMIT_LOOPED - *memory) return too_much(fault, list);
+  *memory += bytes;
+  return DP_OK;
+}
+
 // memory: that iterations of the plan take so far.
 static dp_status expand(dp_arena *arena, dp_fault *fault, dp_plan_list list, uint64_t *memory) {
   size_t at = 0, total = *list.n_items, from = 0, to = 0;
@@ -129,7 +146,7 @@ static dp_status expand(dp_arena *arena, dp_fault *fault, dp_plan_list list, uin
     at = (size_t)loop->first + loop->length;
     total += (size_t)loop->length * (loop->count - 1);
   }
-  if (!*list.n_loops) return DP_OK;
+  if (!*list.n_loops) return *list.loops ? count_again(fault, &list, memory) : DP_OK;
   ProtobufCMessage **items = dp_alloc_n(arena, total, sizeof *items);
   for (size_t i = 0; i < *list.n_loops; i++) {
     const Dp__Loop *loop = (*list.loops)[i];

@@ -35,7 +35,7 @@ dp_status dp_plan_loops_expand(dp_arena *arena, Dp__Plan *plan, dp_fault *fault)
 // which is left as it is.
 Dp__Plan *dp_plan_loops_fold(dp_arena *arena, const Dp__Plan *plan);
 
-// The memory that a message takes with all that is in it, strings apart, in bytes.
+// The memory that a message takes with all that is in it, in bytes; what is shared counts wherever it stands.
 size_t dp_plan_loops_memory(const ProtobufCMessage *message);
 
 #ifdef __cplusplus

@@ -69,9 +69,12 @@ static size_t find_periods(const dp_loops_items *f, size_t periods[PERIODS]) {
 // Whether items i, i + period and i + 2 * period are alike and change by the same.
 static bool is_steady(const dp_loops_items *f, size_t i, size_t period) {
   if (f->rest[i] != f->rest[i + period] || f->rest[i] != f->rest[i + 2 * period]) return false;
+  const size_t n = f->first[i + 1] - f->first[i];  // differs only if hashes are equal by chance
+  if (f->first[i + period + 1] - f->first[i + period] != n) return false;
+  if (f->first[i + 2 * period + 1] - f->first[i + 2 * period] != n) return false;
   const dp_loops_number *a = f->numbers + f->first[i], *b = f->numbers + f->first[i + period];
   const dp_loops_number *c = f->numbers + f->first[i + 2 * period];
-  for (size_t k = 0; k < f->first[i + 1] - f->first[i]; k++)
+  for (size_t k = 0; k < n; k++)
     if (!a[k].is_offset && b[k].is - a[k].is != c[k].is - b[k].is) return false;
   return true;
 }

@@ -324,6 +324,22 @@ TEST(Loops, ThatTakeTooMuchMemory) {
   EXPECT_LT(dp_arena_bytes(many.arena), 1u << 20);
 }
 
+// A file's equal messages may be one in memory: what stands in it counts wherever it stands. Names count too.
+TEST(Loops, ThatTakeTooMuchMemoryTogether) {
+  OneLoop l;
+  const size_t each = dp_plan_loops_memory(&l.stream->instructions[1]->base) + sizeof(void *);
+  l.loop->length = 1;
+  l.loop->count = static_cast<uint32_t>(DP_LIMIT_LOOPED / 3 / each);
+  Dp__Role *role = l.plan->roles[0];
+  Dp__Program *program = role->programs[0];
+  for (int i = 0; i < 3; i++) Append(l.arena, &role->n_programs, &role->programs, program);
+  EXPECT_NE(l.Says().find("rule FORM.LIMIT: compute: loops of more than"), std::string::npos);
+  OneLoop named;
+  named.stream->instructions[1]->kernel = dp_strdup(named.arena, std::string(1 << 20, 'k').c_str());
+  named.loop->count = 300;
+  EXPECT_NE(named.Says().find("rule FORM.LIMIT: compute: loops of more than"), std::string::npos);
+}
+
 // What would take too much stays a list, so that what is written can be read.
 TEST(Loops, AreNotMadeIfTheyTookTooMuchMemory) {
   for (bool fits : {true, false}) {
