@@ -6,16 +6,12 @@
 //   padded [avx2|avx512]
 //
 // Prints the median of the first, and that of the second divided by it: below 1, padding gains.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm.h"
+#include "bench/timing.h"
 
-enum { TURNS = 25, FLUSHED = 64 << 20, PERIOD = 256, PADDING = 16 };
+enum { PERIOD = 256, PADDING = 16 };
 
 typedef struct {
   const char *what;
@@ -46,18 +42,6 @@ typedef struct {
   char *flushed;
 } memory;
 
-static void fail(const char *what) {
-  fprintf(stderr, "padded: %s\n", what);
-  exit(1);
-}
-
-static void *allocate(size_t bytes) {
-  void *made = aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (!made) fail("no memory");
-  memset(made, 0, bytes);
-  return made;
-}
-
 static int64_t padded(int64_t columns) { return columns % PERIOD ? columns : columns + PADDING; }
 
 static const float *numbers(int64_t rows, int64_t columns) {
@@ -65,22 +49,6 @@ static const float *numbers(int64_t rows, int64_t columns) {
   float *made = allocate((size_t)count * sizeof *made);
   for (int64_t i = 0; i < count; i++) made[i] = (float)(i * 7 % 11 - 5) / 5;
   return made;
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *of) {
-  qsort(of, TURNS, sizeof *of, compare);
-  return of[TURNS / 2];
 }
 
 static dp_status run(const dp_sgemm *g, const memory *m, bool is_padded) {

@@ -5,16 +5,12 @@
 //   producers [avx2|avx512]
 //
 // Prints the median of the whole, and for each size of block its median divided by that: below 1, blocks gain.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm.h"
+#include "bench/timing.h"
 
-enum { TURNS = 25, SIZES = 4, FLUSHED = 64 << 20, BIASES = 4096 };
+enum { SIZES = 4, BIASES = 4096 };
 
 typedef struct {
   const char *what;
@@ -47,38 +43,10 @@ typedef struct {
   char *flushed;
 } memory;
 
-static void fail(const char *what) {
-  fprintf(stderr, "producers: %s\n", what);
-  exit(1);
-}
-
-static void *allocate(size_t bytes) {
-  void *made = aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (!made) fail("no memory");
-  memset(made, 0, bytes);
-  return made;
-}
-
 static float *numbers(int64_t count) {
   float *made = allocate((size_t)count * sizeof *made);
   for (int64_t i = 0; i < count; i++) made[i] = (float)(i * 7 % 11 - 5) / 5;
   return made;
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *of) {
-  qsort(of, TURNS, sizeof *of, compare);
-  return of[TURNS / 2];
 }
 
 // ---- a product, and its bias, residual and activation ---------------------------------------------------------------

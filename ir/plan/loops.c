@@ -31,6 +31,14 @@ size_t dp_plan_loops_memory(const ProtobufCMessage *message) {
   return bytes;
 }
 
+bool dp_plan_loops_fit(ProtobufCMessage *const *items, size_t n, size_t times, uint64_t *memory) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < n; i++) bytes += sizeof(void *) + dp_plan_loops_memory(items[i]);
+  if (bytes > (DP_LIMIT_LOOPED - *memory) / times) return false;
+  *memory += bytes * times;
+  return true;
+}
+
 static size_t numbers_of(const ProtobufCMessage *message) {
   size_t numbers = 0;
   for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
@@ -109,13 +117,10 @@ static dp_status check_loop(dp_fault *fault, const dp_plan_list *list, const Dp_
   if (!loop->length || loop->count < 2)
     return dp_rule_fail(fault, DP_RULE_FORM_LIMIT, "%s: a loop of %u items and %u iterations", list->name, loop->length,
                         loop->count);
-  size_t numbers = 0, bytes = 0;
-  for (size_t i = loop->first; i < loop->first + loop->length; i++) {
-    numbers += numbers_of((*list->items)[i]);
-    bytes += sizeof(void *) + dp_plan_loops_memory((*list->items)[i]);
-  }
-  if (bytes > (DP_LIMIT_LOOPED - *memory) / (loop->count - 1)) return too_much(fault, list);
-  *memory += bytes * (loop->count - 1);
+  ProtobufCMessage *const *body = *list->items + loop->first;
+  if (!dp_plan_loops_fit(body, loop->length, loop->count - 1, memory)) return too_much(fault, list);
+  size_t numbers = 0;
+  for (size_t i = 0; i < loop->length; i++) numbers += numbers_of(body[i]);
   return check_changes(fault, list, loop, numbers);
 }
 
@@ -127,16 +132,6 @@ static void add_iterations(dp_arena *arena, const Dp__Loop *loop, ProtobufCMessa
   }
 }
 
-// A list that was written out before, since messages of a file may be one and the same: whoever looks at the plan
-// looks at it again, so it counts again.
-static dp_status count_again(dp_fault *fault, const dp_plan_list *list, uint64_t *memory) {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < *list->n_items; i++) bytes += sizeof(void *) + dp_plan_loops_memory((*list->items)[i]);
-  if (bytes > DP_LIMIT_LOOPED - *memory) return too_much(fault, list);
-  *memory += bytes;
-  return DP_OK;
-}
-
 // memory: that iterations of the plan take so far.
 static dp_status expand(dp_arena *arena, dp_fault *fault, dp_plan_list list, uint64_t *memory) {
   size_t at = 0, total = *list.n_items, from = 0, to = 0;
@@ -146,7 +141,10 @@ static dp_status expand(dp_arena *arena, dp_fault *fault, dp_plan_list list, uin
     at = (size_t)loop->first + loop->length;
     total += (size_t)loop->length * (loop->count - 1);
   }
-  if (!*list.n_loops) return *list.loops ? count_again(fault, &list, memory) : DP_OK;
+  // A list that was written out before, since messages of a file may be one and the same: whoever looks at the plan
+  // looks at it again, so it counts again.
+  if (!*list.n_loops)
+    return !*list.loops || dp_plan_loops_fit(*list.items, total, 1, memory) ? DP_OK : too_much(fault, &list);
   ProtobufCMessage **items = dp_alloc_n(arena, total, sizeof *items);
   for (size_t i = 0; i < *list.n_loops; i++) {
     const Dp__Loop *loop = (*list.loops)[i];

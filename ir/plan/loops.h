@@ -37,6 +37,8 @@ Dp__Plan *dp_plan_loops_fold(dp_arena *arena, const Dp__Plan *plan);
 
 // The memory that a message takes with all that is in it, in bytes; what is shared counts wherever it stands.
 size_t dp_plan_loops_memory(const ProtobufCMessage *message);
+// Whether `n` items, each so many times, still fit DP_LIMIT_LOOPED beside *memory; if so, adds them to it.
+bool dp_plan_loops_fit(ProtobufCMessage *const *items, size_t n, size_t times, uint64_t *memory);
 
 #ifdef __cplusplus
 }

@@ -40,14 +40,6 @@ static Dp__Loop *loop_of(dp_arena *arena, const dp_loops_items *f, const dp_loop
 }
 
 // memory: that iterations of the plan take so far; what would take too much stays as it is.
-static bool has_room(const dp_loops_repeat *r, ProtobufCMessage *const *items, uint64_t *memory) {
-  uint64_t bytes = 0;
-  for (size_t i = r->first; i < r->first + r->length; i++) bytes += sizeof(void *) + dp_plan_loops_memory(items[i]);
-  if (bytes > (DP_LIMIT_LOOPED - *memory) / (r->count - 1)) return false;
-  *memory += bytes * (r->count - 1);
-  return true;
-}
-
 // A list that has loops stays as it is.
 static void fold(dp_arena *arena, dp_plan_list list, uint64_t *memory) {
   if (*list.n_loops) return;
@@ -58,7 +50,7 @@ static void fold(dp_arena *arena, dp_plan_list list, uint64_t *memory) {
   const size_t n_repeats = dp_loops_find(&f, &repeats);
   for (size_t i = 0; i < n_repeats; i++) {
     const dp_loops_repeat *r = &repeats[i];
-    if (!has_room(r, items, memory)) continue;
+    if (!dp_plan_loops_fit(items + r->first, r->length, r->count - 1, memory)) continue;
     while (from < r->first) kept[n_kept++] = items[from++];
     Dp__Loop *loop = loop_of(arena, &f, r, n_kept);
     DP_PUSH(arena, *list.loops, *list.n_loops, loop);

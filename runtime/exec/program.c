@@ -330,6 +330,8 @@ dp_status dp_bound_make(dp_arena *arena, const dp_binding *binding, const dp_rol
     dp_status status = programs[r].program ? make_units(&w, &w.roles[r]) : DP_OK;
     if (status) return n_roles > 1 ? dp_status_context(status, "role %s", binding->roles->roles[r].role->name) : status;
   }
+  for (int u = 0; u < bound->task_graph.n_units; u++)
+    bound->packs |= bound->units[u].plain && binding->memory->backend->computes;
   make_order(&w);
   make_lanes(&w);
   return check_order(&w);
@@ -344,7 +346,7 @@ void dp_bound_release(dp_bound *bound) {
 }
 
 dp_status dp_bound_pack(dp_bound *bound, uint64_t variables) {
-  if (bound->packed == variables || !bound->binding->memory->backend->computes) return DP_OK;
+  if (!bound->packs || bound->packed == variables) return DP_OK;
   for (int u = 0; u < bound->task_graph.n_units; u++) {
     const dp_unit *unit = &bound->units[u];
     if (!unit->plain) continue;

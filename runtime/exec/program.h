@@ -21,6 +21,7 @@ typedef struct {
   void *state;      // the executor's, from its `prepare`; NULL: not yet prepared
   int slot;         // whose copies of inputs and outputs the current run has
   uint64_t run;     // the number of the session's current run
+  bool packs;       // some unit has a packed operand
   uint64_t packed;  // the state of the variables (dp_bound_pack) that operands are packed from; 0: none are yet
 } dp_bound;
 
