@@ -1,5 +1,4 @@
 // Folds what repeats in a plan's lists into loops. See loops.h.
-#include "ir/base/limits.h"
 #include "ir/plan/loops.h"
 #include "ir/plan/loops_find.h"
 
