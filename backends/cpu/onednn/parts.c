@@ -69,9 +69,12 @@ static bool find_scratch(const dp_primitive_spec *p, uint64_t *most) {
   return true;
 }
 
+// In float32 oneDNN has a primitive for all samples and channels or for none.
 bool dp_parts_exist(const dp_primitive_spec *p) {
   uint64_t bytes;
-  return find_scratch(p, &bytes);
+  if (p->bf16) return find_scratch(p, &bytes);
+  const dp_primitive_spec one = whole_spec(p, 1);
+  return dp_chunks_exist(&one);
 }
 
 uint64_t dp_parts_scratch_bytes(const dp_primitive_spec *p) {
