@@ -114,6 +114,23 @@ TEST(OneDnn, DividedConvolutionsEqualReference) {
   }
 }
 
+// A kernel that converts operands first has one part, which computes those of the convolution by OpenMP's threads.
+TEST(OneDnn, ConvertedConvolutionsAreDivided) {
+  for (int64_t n : {0, 1, 5}) {
+    Ready ready({"Conv", "", "float16[N,16,9,9], float16[40,16,3,3], float16[40]", "pads=[1,1,1,1]", n, 145});
+    ASSERT_EQ(ready.built->error, "");
+    const dp_node *node = ready.built->node;
+    const Outcome expected = RunKernel("cpu.wide.Conv", node, ready.in, ready.out);
+    ASSERT_EQ(expected.error, "");
+    for (int threads = 1; threads <= 6; threads++) {
+      const Outcome found = RunKernel("cpu.fast_wide.Conv", node, ready.in, ready.out, threads);
+      ASSERT_EQ(found.error, "");
+      for (int64_t i = 0; i < found.results[0].Count(); i++)
+        ASSERT_NEAR(expected.results[0].Get(i), found.results[0].Get(i), 1e-2) << "element " << i;
+    }
+  }
+}
+
 // A part has at most so many blocks of channels (or groups that make up one), and rows, of a sample that is divided.
 TEST(OneDnn, DividesSamplesEvenly) {
   const struct {
