@@ -56,22 +56,23 @@ static dp_status check(dnnl_status_t status, const char *what) {
 
 static dnnl_data_type_t type_of(const dp_primitive_spec *s) { return s->bf16 ? dnnl_bf16 : dnnl_f32; }
 
-static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims, dnnl_data_type_t type) {
+// A part of a tensor that has extent `whole` in dim `cut`, or a whole one if that is 0.
+static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims, dnnl_data_type_t type, int cut,
+                            int64_t whole) {
   dnnl_dims_t d = {0}, strides = {0};
   int64_t stride = 1;
   for (int i = rank - 1; i >= 0; i--) {
     d[i] = dims[i];
     strides[i] = stride;
-    stride *= dims[i];
+    stride *= whole && i == cut ? whole : dims[i];
   }
   CALL(dnnl_memory_desc_init_by_strides(desc, rank, d, type, strides));
   return DP_OK;
 }
 
-// Lets oneDNN choose the layout, or keeps it plain if `keep`.
+// Lets oneDNN choose the layout, or keeps it plain if `keep`, with nothing between its rows.
 static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *plain, bool keep) {
-  *desc = *plain;
-  if (keep) return DP_OK;
+  if (keep) return plain_desc(desc, plain->ndims, plain->dims, plain->data_type, 0, 0);
   CALL(dnnl_memory_desc_init_by_tag(desc, plain->ndims, plain->dims, plain->data_type, dnnl_format_tag_any));
   return DP_OK;
 }
@@ -80,8 +81,9 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
   const dp_geometry *g = &s->window;
   int64_t x[5] = {s->samples, s->x_channels}, y[5] = {s->samples, s->y_channels}, w[6];
   int at = 0;
-  if (s->groups > 1) w[at++] = s->groups;
+  if (s->groups > 1 || s->grouped) w[at++] = s->groups;
   w[at++] = s->y_channels / s->groups;
+  const int w_channels = at;
   w[at++] = s->x_channels / s->groups;
   for (int i = 0; i < g->rank; i++) {
     x[2 + i] = g->x[i];
@@ -98,9 +100,9 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
                        .argument = backward_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS};
   p->slots[Y] = (slot){.present = true, .result = forward, .argument = forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST};
   const dnnl_data_type_t type = type_of(s), of_w = backward_weight ? dnnl_f32 : type;
-  DP_TRY(plain_desc(&p->slots[X].plain, 2 + g->rank, x, type));
-  if (!pooling) DP_TRY(plain_desc(&p->slots[W].plain, at, w, of_w));
-  return plain_desc(&p->slots[Y].plain, 2 + g->rank, y, type);
+  DP_TRY(plain_desc(&p->slots[X].plain, 2 + g->rank, x, type, 2, s->x_rows));
+  if (!pooling) DP_TRY(plain_desc(&p->slots[W].plain, at, w, of_w, w_channels, s->w_channels));
+  return plain_desc(&p->slots[Y].plain, 2 + g->rank, y, type, 2, s->y_rows);
 }
 
 // Other kernels for bfloat16 compute as the instruction would, slowly.
@@ -124,7 +126,7 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
   DP_TRY(loose_desc(&x, &p->slots[X].plain, keep));
   DP_TRY(loose_desc(&w, &p->slots[W].plain, keep));
   DP_TRY(loose_desc(&y, &p->slots[Y].plain, keep));
-  DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s)));
+  DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s), 0, 0));
   dnnl_convolution_desc_t desc;
   dnnl_alg_kind_t algorithm = dnnl_convolution_direct;
   if (s->kind == DP_PRIMITIVE_CONV)
@@ -249,7 +251,7 @@ static dp_status make_primitive(dp_primitive *p, const dp_primitive_spec *spec) 
   }
   if (spec->bias) {
     dnnl_memory_desc_t bias;
-    DP_TRY(plain_desc(&bias, 1, &spec->y_channels, type_of(spec)));
+    DP_TRY(plain_desc(&bias, 1, &spec->y_channels, type_of(spec), 0, 0));
     DP_TRY(make_memory(p, &bias, &p->bias));
   }
   // All steps share one scratchpad, since they run one after another. Only its size matters.
@@ -330,6 +332,34 @@ dp_status dp_primitive_packs_alike(const dp_primitive_spec *a, const dp_primitiv
   return status;
 }
 
+// Where the part's first element lies in the whole's copy, if its blocks lie there as in a copy of its own.
+static dp_status find_part(const dp_primitive *whole, const dp_primitive *part, int64_t first, bool *alike,
+                           uint64_t *offset) {
+  const dnnl_memory_desc_t *all = &whole->slots[W].chosen, *own = &part->slots[W].chosen;
+  const dnnl_memory_desc_t *plain = &part->slots[W].plain;
+  dnnl_memory_desc_t found;
+  dnnl_dims_t at = {first};
+  *alike = all->ndims == own->ndims && dnnl_memory_desc_init_submemory(&found, all, plain->dims, at) == dnnl_success;
+  if (!*alike) return DP_OK;
+  *offset = (uint64_t)found.offset0 * dnnl_data_type_size(found.data_type);
+  found.offset0 = 0;
+  *alike = dnnl_memory_desc_equal(&found, own) != 0;
+  return DP_OK;
+}
+
+dp_status dp_primitive_packed_part(const dp_primitive_spec *whole, const dp_primitive_spec *part, int64_t first,
+                                   bool *alike, uint64_t *offset) {
+  dp_primitive *p, *q;
+  DP_TRY(create(whole, false, &p));
+  dp_status status = create(part, false, &q);
+  if (!status) {
+    status = find_part(p, q, whole->groups > 1 ? first / (whole->y_channels / whole->groups) : first, alike, offset);
+    dp_primitive_destroy(q);
+  }
+  dp_primitive_destroy(p);
+  return status;
+}
+
 // ---- running --------------------------------------------------------------------------------------------------------
 
 static dp_status reorder(dp_primitive *p, slot *s, bool add) {
@@ -340,18 +370,25 @@ static dp_status reorder(dp_primitive *p, slot *s, bool add) {
   return DP_OK;
 }
 
+// Setting an address fills the padding there with zeros, as does whatever writes an operand that has any. So it is left
+// out where nothing changes: steps find their tensors where they were.
+static dp_status place(dnnl_memory_t memory, const void *at) {
+  void *before;
+  CALL(dnnl_memory_get_data_handle(memory, &before));
+  // oneDNN's interface has no const, but it only reads operands.
+  if (before != at) CALL(dnnl_memory_set_data_handle(memory, (void *)(uintptr_t)at));
+  return DP_OK;
+}
+
 static dp_status point(dp_primitive *p, const dp_primitive_data *data, char *scratch) {
   const void *users[SLOTS] = {data->x, data->w, data->y};
   for (int i = 0; i < SLOTS; i++) {
     slot *s = &p->slots[i];
-    // oneDNN's interface has no const, but it only reads operands.
-    if (s->present) CALL(dnnl_memory_set_data_handle(s->user, (void *)(uintptr_t)users[i]));
-    void *own = s->packed ? (void *)(uintptr_t)users[i] : scratch + s->offset;
-    if (s->reordered) CALL(dnnl_memory_set_data_handle(s->own, own));
+    if (s->present) DP_TRY(place(s->user, users[i]));
+    if (s->reordered) DP_TRY(place(s->own, s->packed ? users[i] : scratch + s->offset));
   }
-  if (p->bias) CALL(dnnl_memory_set_data_handle(p->bias, (void *)(uintptr_t)data->bias));
-  if (p->scratchpad) CALL(dnnl_memory_set_data_handle(p->scratchpad, scratch + p->scratchpad_offset));
-  return DP_OK;
+  if (p->bias) DP_TRY(place(p->bias, data->bias));
+  return p->scratchpad ? place(p->scratchpad, scratch + p->scratchpad_offset) : DP_OK;
 }
 
 dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void *scratch, bool add, bool again) {
@@ -377,7 +414,7 @@ dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void 
 dp_status dp_primitive_pack(dp_primitive *p, const void *w, void *packed, void *scratch) {
   omp_set_num_threads(p->threads);
   DP_TRY(point(p, &(dp_primitive_data){.w = packed}, scratch));
-  CALL(dnnl_memory_set_data_handle(p->slots[W].user, (void *)(uintptr_t)w));
+  DP_TRY(place(p->slots[W].user, w));
   DP_TRY(reorder(p, &p->slots[W], false));
   CALL(dnnl_stream_wait(p->stream));
   return DP_OK;
