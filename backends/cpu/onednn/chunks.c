@@ -37,6 +37,16 @@ static dp_primitive_spec chunk_spec(const dp_primitive_spec *p, int doublings) {
   return chunk;
 }
 
+// Of a single sample: what is the same for any number of samples is matched by it.
+static bool takes_blocks(const dp_primitive_spec *primitive) {
+  const dp_primitive_spec one = chunk_spec(primitive, 0);
+  bool takes;
+  dp_status status = dp_primitive_takes_blocks(&one, &takes);
+  if (!status) return takes;
+  dp_status_free(status);
+  return false;
+}
+
 bool dp_chunks_exist(const dp_primitive_spec *primitive) {
   const int last = primitive->bf16 ? doublings_of(primitive) : 0;
   bool found = true;
@@ -47,7 +57,7 @@ bool dp_chunks_exist(const dp_primitive_spec *primitive) {
     found = !status;
     dp_status_free(status);
   }
-  return found;
+  return found && takes_blocks(primitive);
 }
 
 uint64_t dp_chunks_scratch_bytes(const dp_primitive_spec *primitive) {
