@@ -38,10 +38,9 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)part, (void)parts;
   const dp_primitive_data data = {in[0], scratch, NULL, in[1]};
-  if (!state) return dp_windowed_run(spec, NULL, &data, out[0], NULL);
-  DP_TRY(dp_windowed_run(spec, state, &data, scratch, (char *)scratch + sums_bytes(spec)));
+  if (!state) return dp_windowed_run(spec, NULL, &data, out[0], NULL, part, parts);
+  DP_TRY(dp_windowed_run(spec, state, &data, scratch, (char *)scratch + sums_bytes(spec), part, parts));
   dp_half_to_bfloat16(dp_local_count(&spec->outputs[0].local), scratch, out[0]);
   return DP_OK;
 }

@@ -23,8 +23,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)part, (void)parts;
-  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, out[0], scratch);
+  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, out[0], scratch, part, parts);
 }
 
 const dp_kernel dp_kernel_onednn_AveragePool = {
@@ -38,7 +37,7 @@ const dp_kernel dp_kernel_onednn_AveragePool = {
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
     .release = dp_windowed_release,
-    .own_threads = true,
+    .parts = true,
     .isa = true,
     .run = run,
 };

@@ -14,18 +14,11 @@ struct dp_chunks {
   dp_primitive *primitives[MAX_DOUBLINGS + 1];  // for 2^i samples; NULL when not needed
 };
 
-static int64_t element_bytes(const dp_primitive_spec *p) { return p->bf16 ? 2 : 4; }
-
-static int64_t sample_bytes(const dp_primitive_spec *p, bool of_x) {
-  int64_t count = of_x ? p->x_channels : p->y_channels;
-  for (int i = 0; i < p->window.rank; i++) count *= of_x ? p->window.x[i] : p->window.y[i];
-  return count * element_bytes(p);
-}
-
 // The largest chunk. It is the same for any number of samples and any split of the channels, because the scratch
 // declared for the largest shard must suffice for all.
 static int doublings_of(const dp_primitive_spec *p) {
-  int64_t sample = p->whole_sample * element_bytes(p), weights = p->whole_weights * element_bytes(p);
+  const int64_t each = dp_primitive_element_bytes(p), sample = p->whole_sample * each,
+                weights = p->whole_weights * each;
   int i = 0;
   while (i < MAX_DOUBLINGS && ((sample << (i + 1)) <= dp_max_i64(chunk_bytes, weights) || (1 << i) < p->threads)) i++;
   return i;
@@ -35,16 +28,6 @@ static dp_primitive_spec chunk_spec(const dp_primitive_spec *p, int doublings) {
   dp_primitive_spec chunk = *p;
   chunk.samples = (int64_t)1 << doublings;
   return chunk;
-}
-
-// Of a single sample: what is the same for any number of samples is matched by it.
-static bool takes_blocks(const dp_primitive_spec *primitive) {
-  const dp_primitive_spec one = chunk_spec(primitive, 0);
-  bool takes;
-  dp_status status = dp_primitive_takes_blocks(&one, &takes);
-  if (!status) return takes;
-  dp_status_free(status);
-  return false;
 }
 
 bool dp_chunks_exist(const dp_primitive_spec *primitive) {
@@ -57,7 +40,7 @@ bool dp_chunks_exist(const dp_primitive_spec *primitive) {
     found = !status;
     dp_status_free(status);
   }
-  return found && takes_blocks(primitive);
+  return found;
 }
 
 uint64_t dp_chunks_scratch_bytes(const dp_primitive_spec *primitive) {
@@ -91,8 +74,8 @@ dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **resul
   dp_chunks *c = calloc(1, sizeof *c);
   if (!c) return dp_fail(DP_EX_MEMORY, "out of memory");
   c->samples = primitive->samples;
-  c->x_sample = sample_bytes(primitive, true);
-  c->y_sample = sample_bytes(primitive, false);
+  c->x_sample = dp_primitive_sample(primitive, true) * dp_primitive_element_bytes(primitive);
+  c->y_sample = dp_primitive_sample(primitive, false) * dp_primitive_element_bytes(primitive);
   c->doublings = doublings_of(primitive);
   for (int i = 0; i <= c->doublings; i++) {
     bool needed = i == c->doublings ? c->samples >> i != 0 : (c->samples >> i & 1) != 0;

@@ -8,7 +8,7 @@
 
 typedef struct dp_chunks dp_chunks;
 
-// Whether oneDNN supports the primitive, and takes what lies in blocks as it lies. In float32 it does so for any number of samples or for none; in bfloat16 the
+// Whether oneDNN supports the primitive. In float32 it does so for any number of samples or for none; in bfloat16 the
 // number matters.
 bool dp_chunks_exist(const dp_primitive_spec *primitive);
 uint64_t dp_chunks_scratch_bytes(const dp_primitive_spec *primitive);

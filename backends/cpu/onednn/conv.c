@@ -16,7 +16,7 @@ const dp_kernel dp_kernel_onednn_Conv = {
     .packs = 1,
     .packed_bytes = dp_windowed_packed_bytes,
     .pack = dp_windowed_pack,
-    .own_threads = true,
+    .parts = true,
     .isa = true,
     .run = dp_windowed_run_conv,
 };

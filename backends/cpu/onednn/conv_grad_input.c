@@ -12,7 +12,7 @@ const dp_kernel dp_kernel_onednn_dp_ConvGradInput = {
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
     .release = dp_windowed_release,
-    .own_threads = true,
+    .parts = true,
     .isa = true,
     .run = dp_windowed_run_conv_grad_input,
 };

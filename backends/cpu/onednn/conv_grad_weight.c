@@ -4,8 +4,7 @@
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)part, (void)parts;
-  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], out[0], NULL, in[1]}, out[0], scratch);
+  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], out[0], NULL, in[1]}, out[0], scratch, part, parts);
 }
 
 const dp_kernel dp_kernel_onednn_dp_ConvGradWeight = {

@@ -5,8 +5,7 @@
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
-  (void)part, (void)parts;
-  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, out[0], scratch);
+  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, out[0], scratch, part, parts);
 }
 
 const dp_kernel dp_kernel_onednn_GlobalAveragePool = {
@@ -20,7 +19,7 @@ const dp_kernel dp_kernel_onednn_GlobalAveragePool = {
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
     .release = dp_windowed_release,
-    .own_threads = true,
+    .parts = true,
     .isa = true,
     .run = run,
 };

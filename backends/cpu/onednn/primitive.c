@@ -56,23 +56,30 @@ static dp_status check(dnnl_status_t status, const char *what) {
 
 static dnnl_data_type_t type_of(const dp_primitive_spec *s) { return s->bf16 ? dnnl_bf16 : dnnl_f32; }
 
-static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims, dnnl_data_type_t type) {
+// A part of a tensor that has extent `whole` in dim `cut`, or a whole one if that is 0.
+static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims, dnnl_data_type_t type, int cut,
+                            int64_t whole) {
   dnnl_dims_t d = {0}, strides = {0};
   int64_t stride = 1;
   for (int i = rank - 1; i >= 0; i--) {
     d[i] = dims[i];
     strides[i] = stride;
-    stride *= dims[i];
+    stride *= whole && i == cut ? whole : dims[i];
   }
   CALL(dnnl_memory_desc_init_by_strides(desc, rank, d, type, strides));
   return DP_OK;
 }
 
-// block: of channels; 0: plain.
+// block: of channels; 0: plain. rows: extent of dim 2 in the tensor that this is a part of; 0: it is whole.
 static dp_status image_desc(dnnl_memory_desc_t *desc, int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
-                            int64_t block) {
-  if (!block) return plain_desc(desc, rank, dims, type);
-  CALL(dnnl_memory_desc_init_by_tag(desc, rank, dims, type, block == 8 ? dnnl_nChw8c : dnnl_nChw16c));
+                            int64_t block, int64_t rows) {
+  if (!block) return plain_desc(desc, rank, dims, type, 2, rows);
+  dnnl_memory_desc_t whole;
+  dnnl_dims_t all, first = {0};
+  memcpy(all, dims, sizeof all);
+  if (rows) all[2] = rows;
+  CALL(dnnl_memory_desc_init_by_tag(&whole, rank, all, type, block == 8 ? dnnl_nChw8c : dnnl_nChw16c));
+  CALL(dnnl_memory_desc_init_submemory(desc, &whole, dims, first));
   return DP_OK;
 }
 
@@ -90,6 +97,7 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
   int at = 0;
   if (s->groups > 1) w[at++] = s->groups;
   w[at++] = s->y_channels / s->groups;
+  const int w_channels = at;
   w[at++] = s->x_channels / s->groups;
   for (int i = 0; i < g->rank; i++) {
     x[2 + i] = g->x[i];
@@ -106,9 +114,9 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
                        .argument = backward_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS};
   p->slots[Y] = (slot){.present = true, .result = forward, .argument = forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST};
   const dnnl_data_type_t type = type_of(s), of_w = backward_weight ? dnnl_f32 : type;
-  DP_TRY(image_desc(&p->slots[X].given, 2 + g->rank, x, type, s->x_block));
-  if (!pooling) DP_TRY(plain_desc(&p->slots[W].given, at, w, of_w));
-  return image_desc(&p->slots[Y].given, 2 + g->rank, y, type, s->y_block);
+  DP_TRY(image_desc(&p->slots[X].given, 2 + g->rank, x, type, s->x_block, s->x_rows));
+  if (!pooling) DP_TRY(plain_desc(&p->slots[W].given, at, w, of_w, w_channels, s->w_channels));
+  return image_desc(&p->slots[Y].given, 2 + g->rank, y, type, s->y_block, s->y_rows);
 }
 
 // Other kernels for bfloat16 compute as the instruction would, slowly.
@@ -132,7 +140,7 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
   DP_TRY(loose_desc(&x, &p->slots[X].given, keep));
   DP_TRY(loose_desc(&w, &p->slots[W].given, keep));
   DP_TRY(loose_desc(&y, &p->slots[Y].given, keep));
-  DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s)));
+  DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s), 0, 0));
   dnnl_convolution_desc_t desc;
   dnnl_alg_kind_t algorithm = dnnl_convolution_direct;
   if (s->kind == DP_PRIMITIVE_CONV)
@@ -257,7 +265,7 @@ static dp_status make_primitive(dp_primitive *p, const dp_primitive_spec *spec) 
   }
   if (spec->bias) {
     dnnl_memory_desc_t bias;
-    DP_TRY(plain_desc(&bias, 1, &spec->y_channels, type_of(spec)));
+    DP_TRY(plain_desc(&bias, 1, &spec->y_channels, type_of(spec), 0, 0));
     DP_TRY(make_memory(p, &bias, &p->bias));
   }
   // All steps share one scratchpad, since they run one after another. Only its size matters.
@@ -342,6 +350,34 @@ dp_status dp_primitive_packs_alike(const dp_primitive_spec *a, const dp_primitiv
   dp_status status = create(b, false, &q);
   if (!status) {
     *alike = dnnl_memory_desc_equal(&p->slots[W].chosen, &q->slots[W].chosen) != 0;
+    dp_primitive_destroy(q);
+  }
+  dp_primitive_destroy(p);
+  return status;
+}
+
+// Where the part's first element lies in the whole's copy, if its blocks lie there as in a copy of its own.
+static dp_status find_part(const dp_primitive *whole, const dp_primitive *part, int64_t first, bool *alike,
+                           uint64_t *offset) {
+  const dnnl_memory_desc_t *all = &whole->slots[W].chosen, *own = &part->slots[W].chosen;
+  const dnnl_memory_desc_t *given = &part->slots[W].given;
+  dnnl_memory_desc_t found;
+  dnnl_dims_t at = {first};
+  *alike = all->ndims == own->ndims && dnnl_memory_desc_init_submemory(&found, all, given->dims, at) == dnnl_success;
+  if (!*alike) return DP_OK;
+  *offset = (uint64_t)found.offset0 * dnnl_data_type_size(found.data_type);
+  found.offset0 = 0;
+  *alike = dnnl_memory_desc_equal(&found, own) != 0;
+  return DP_OK;
+}
+
+dp_status dp_primitive_packed_part(const dp_primitive_spec *whole, const dp_primitive_spec *part, int64_t first,
+                                   bool *alike, uint64_t *offset) {
+  dp_primitive *p, *q;
+  DP_TRY(create(whole, false, &p));
+  dp_status status = create(part, false, &q);
+  if (!status) {
+    status = find_part(p, q, whole->groups > 1 ? first / (whole->y_channels / whole->groups) : first, alike, offset);
     dp_primitive_destroy(q);
   }
   dp_primitive_destroy(p);

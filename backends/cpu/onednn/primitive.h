@@ -30,6 +30,9 @@ typedef struct {
   // Pooling: both alike. 0: plain.
   int64_t x_block, y_block;
   int threads;
+  // Where x, w and y are parts of the caller's tensors, what those have: the extent of the first spatial dim of x and of
+  // y, the input channels of a group of w. 0: they are whole.
+  int64_t x_rows, y_rows, w_channels;
   // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
   // these, so they are the same on all devices.
   int64_t whole_sample, whole_weights;
@@ -42,15 +45,27 @@ typedef struct {
 
 typedef struct dp_primitive dp_primitive;
 
+static inline int64_t dp_primitive_element_bytes(const dp_primitive_spec *p) { return p->bf16 ? 2 : 4; }
+
+// Elements of one sample of x or of y.
+static inline int64_t dp_primitive_sample(const dp_primitive_spec *p, bool of_x) {
+  int64_t count = of_x ? p->x_channels : p->y_channels;
+  for (int i = 0; i < p->window.rank; i++) count *= of_x ? p->window.x[i] : p->window.y[i];
+  return count;
+}
+
 // The most scratch that the primitive needs. EX_SOFTWARE: oneDNN has no primitive for this spec; for bf16, none that
 // multiplies by the instruction for it.
 dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *bytes) DP_MUST_USE;
 // Whether the primitive computes on what lies in blocks as it lies, without a copy. EX_SOFTWARE as above.
 dp_status dp_primitive_takes_blocks(const dp_primitive_spec *spec, bool *takes) DP_MUST_USE;
 // The bytes of w in the layout that oneDNN chooses for it; 0: it is plain. Whether that of two specs is the same.
-// EX_SOFTWARE as above.
+// Whether w of `part` lies in that of `whole` as oneDNN would lay it out alone, and from which byte on; `first`: the
+// first of the whole's y_channels that it has. EX_SOFTWARE as above.
 dp_status dp_primitive_packed_bytes(const dp_primitive_spec *spec, uint64_t *bytes) DP_MUST_USE;
 dp_status dp_primitive_packs_alike(const dp_primitive_spec *a, const dp_primitive_spec *b, bool *alike) DP_MUST_USE;
+dp_status dp_primitive_packed_part(const dp_primitive_spec *whole, const dp_primitive_spec *part, int64_t first,
+                                   bool *alike, uint64_t *offset) DP_MUST_USE;
 dp_status dp_primitive_create(const dp_primitive_spec *spec, dp_primitive **primitive) DP_MUST_USE;
 void dp_primitive_destroy(dp_primitive *primitive);  // NULL is allowed
 // Writes the result of the kind (y, dx as x, or dw as w) and reads the other operands. scratch: of

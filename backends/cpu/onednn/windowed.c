@@ -141,7 +141,7 @@ bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   if (found && !empty) {
     const channel_counts counts = counts_of(spec, kind);
     for (int i = 0; found && i < counts.of_x * counts.of_y; i++)
-      if (set_channels(spec, kind, &counts, i, &p)) found = dp_chunks_exist(&p);
+      if (set_channels(spec, kind, &counts, i, &p)) found = dp_parts_exist(&p);
   }
   dp_status_free(status);
   return found;
@@ -155,7 +155,7 @@ uint64_t dp_windowed_scratch_bytes(const dp_kernel_spec *spec, dp_primitive_kind
   if (!status && !empty) {
     const channel_counts counts = counts_of(spec, kind);
     for (int i = 0; i < counts.of_x * counts.of_y; i++)
-      if (set_channels(spec, kind, &counts, i, &p)) most = max_bytes(most, dp_chunks_scratch_bytes(&p));
+      if (set_channels(spec, kind, &counts, i, &p)) most = max_bytes(most, dp_parts_scratch_bytes(&p));
   }
   dp_status_free(status);
   return most;
@@ -171,7 +171,7 @@ uint64_t dp_windowed_packed_bytes(const dp_kernel_spec *spec) {
     const channel_counts counts = counts_of(spec, DP_PRIMITIVE_CONV);
     for (int i = 0; all && i < counts.of_x * counts.of_y; i++) {
       if (!set_channels(spec, DP_PRIMITIVE_CONV, &counts, i, &p)) continue;
-      const uint64_t bytes = dp_chunks_packed_bytes(&p);
+      const uint64_t bytes = dp_parts_packed_bytes(&p);
       all = bytes > 0;
       most = max_bytes(most, bytes);
     }
@@ -182,24 +182,25 @@ uint64_t dp_windowed_packed_bytes(const dp_kernel_spec *spec) {
 
 dp_status dp_windowed_pack(const dp_kernel_spec *spec, void *state, const void *plain, void *packed, void *scratch) {
   (void)spec;
-  return state ? dp_chunks_pack(state, plain, packed, scratch) : DP_OK;
+  return state ? dp_parts_pack(state, plain, packed, scratch) : DP_OK;
 }
 
 dp_status dp_windowed_prepare(const dp_kernel_spec *spec, dp_primitive_kind kind, void **state) {
   dp_primitive_spec p;
   bool empty;
-  dp_chunks *chunks = NULL;
+  dp_parts *made = NULL;
   DP_TRY(spec_of(spec, kind, &p, &empty));
-  if (!empty) DP_TRY(dp_chunks_create(&p, &chunks));
-  *state = chunks;
+  if (!empty) DP_TRY(dp_parts_create(&p, &made));
+  *state = made;
   return DP_OK;
 }
 
-void dp_windowed_release(void *state) { dp_chunks_destroy(state); }
+void dp_windowed_release(void *state) { dp_parts_destroy(state); }
 
 dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_primitive_data *data, void *result,
-                          void *scratch) {
-  if (state) return dp_chunks_run(state, data, scratch);
+                          void *scratch, int part, int parts) {
+  if (state) return dp_parts_run(state, data, scratch, part, parts);
+  if (part) return DP_OK;
   const int64_t bytes = dp_local_count(&spec->outputs[0].local) * (int64_t)dp_type_bytes(spec->outputs[0].dtype);
   if (bytes) memset(result, 0, (size_t)bytes);
   return DP_OK;
@@ -222,15 +223,13 @@ static void fill_with_bias(const dp_kernel_operand *y, const char *bias, char *t
 
 dp_status dp_windowed_run_conv(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out,
                                void *scratch, int part, int parts) {
-  (void)part, (void)parts;
   const void *bias = spec->n_inputs > 2 ? in[2] : NULL;
-  if (state) return dp_chunks_run(state, &(dp_primitive_data){in[0], in[1], bias, out[0]}, scratch);
-  fill_with_bias(&spec->outputs[0], bias, out[0]);
+  if (state) return dp_parts_run(state, &(dp_primitive_data){in[0], in[1], bias, out[0]}, scratch, part, parts);
+  if (!part) fill_with_bias(&spec->outputs[0], bias, out[0]);
   return DP_OK;
 }
 
 dp_status dp_windowed_run_conv_grad_input(const dp_kernel_spec *spec, void *state, const void *const *in,
                                           void *const *out, void *scratch, int part, int parts) {
-  (void)part, (void)parts;
-  return dp_windowed_run(spec, state, &(dp_primitive_data){out[0], in[0], NULL, in[1]}, out[0], scratch);
+  return dp_windowed_run(spec, state, &(dp_primitive_data){out[0], in[0], NULL, in[1]}, out[0], scratch, part, parts);
 }

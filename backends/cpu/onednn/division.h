@@ -1,0 +1,27 @@
+// How the samples of a convolution or pooling are divided over parts, which threads compute side by side.
+//
+// As many samples as go evenly into the parts are computed whole, each by one part. Each of those that remain, fewer
+// than there are parts, is divided: by channels of the result, or whole groups, and by rows of its first spatial dim.
+// So all parts have about as much to do, whatever the number of samples.
+#ifndef DP_BACKENDS_CPU_ONEDNN_DIVISION_H
+#define DP_BACKENDS_CPU_ONEDNN_DIVISION_H
+
+#include "backends/cpu/onednn/primitive.h"
+
+// A sample is divided into channels * rows == parts shares, whatever the number of samples.
+typedef struct {
+  int parts, channels, rows;
+} dp_division;
+
+// What a part computes of a sample, and where in those of the whole its x, w, bias and y begin, in elements.
+typedef struct {
+  dp_primitive_spec spec;  // of one sample and one thread
+  int64_t x, w, bias, y;
+} dp_share;
+
+// The division in which the largest share is smallest.
+dp_division dp_division_of(const dp_primitive_spec *primitive, int parts);
+// false: nothing remains for this part.
+bool dp_division_share(const dp_primitive_spec *primitive, const dp_division *division, int part, dp_share *share);
+
+#endif
