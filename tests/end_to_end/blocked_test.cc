@@ -1,5 +1,8 @@
 // Images in blocks of channels (passes/emit/layout.c) change no result: plans for inference give the bits that plans in
 // which all tensors are plain give, on one device and several, for each number of samples.
+#include <set>
+
+#include "tests/end_to_end/resnet.h"
 #include "tests/end_to_end/training.h"
 
 namespace dp_test {
@@ -91,6 +94,23 @@ TEST(Blocked, ChangesNoBit) {
       Training a(blocked, options), b(plain, options);
       for (int64_t n : {6, 1, 5, 6, 2, 3, 1}) EXPECT_EQ(a.Infer(n, n), b.Infer(n, n)) << n;
     }
+}
+
+// Plain are the picture, and the means of the last images, whose planes have one element.
+TEST(Blocked, OfResNet50NothingElseIsPlain) {
+  const std::string text = ResNetText(true).Text();
+  const Plan plan = Compile(text.c_str(), "batch=3 mode=infer");
+  const Dp__Program *program = plan->roles[0]->programs[0];
+  std::set<std::string> images;
+  for (size_t t = 0; t < program->n_tensors; t++) {
+    const Dp__DeviceTensor *tensor = program->tensors[t];
+    const Dp__Value *value = plan->graphs[program->graph]->values[tensor->value];
+    const bool image =
+        value->type && value->type->shape && value->type->shape->n_dims == 4 && tensor->space == DP__SPACE__TRANSIENT;
+    if (image && tensor->layout == DP__LAYOUT__PLAIN) images.insert(value->name);
+  }
+  EXPECT_EQ(images, (std::set<std::string>{"mean", "x"}));
+  EXPECT_GT(CountBlocked(plan), 100u);
 }
 
 // Gradients have no kernels for blocks, and BatchNormalization in training has none either.
