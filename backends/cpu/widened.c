@@ -4,6 +4,7 @@
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/reference/half.h"
 #include "backends/cpu/reference/reference.h"
+#include "backends/cpu/team.h"
 
 #define CONVERSION(NAME, T, W)                                              \
   static void widen_##NAME(int64_t count, const void *x, void *y) {         \
@@ -80,7 +81,7 @@ dp_status dp_widened_run(const dp_kernel_spec *spec, const dp_kernel_spec *wide,
     to[i] = bytes ? free_at : out[i];
     free_at += bytes;
   }
-  DP_TRY(kernel->run(wide, state, from, to, free_at, 0, 1));
+  DP_TRY(dp_team_run(kernel, wide, state, from, to, free_at));
   for (int i = 0; i < spec->n_outputs; i++) {
     dp_dtype dtype = spec->outputs[i].dtype;
     if (to[i] == out[i]) continue;

@@ -62,7 +62,11 @@ inline dp_status RunPacked(const dp_kernel &kernel, const Spec &plain, const voi
   dp_status status = kernel.prepare ? kernel.prepare(&spec, &state) : DP_OK;
   if (!status) status = kernel.pack(&spec, state, in[kernel.packs], packed, scratch);
   from[size_t(kernel.packs)] = packed;
-  for (int times = 0; !status && times < 2; times++) status = kernel.run(&spec, state, from.data(), to, scratch, 0, 1);
+  for (int times = 0; !status && times < 2; times++) {
+    std::fill(static_cast<uint8_t *>(scratch), static_cast<uint8_t *>(scratch) + kernel.scratch_bytes(&spec),
+              uint8_t(0xff));
+    status = kernel.run(&spec, state, from.data(), to, scratch, 0, 1);
+  }
   if (kernel.release) kernel.release(state);
   EXPECT_TRUE(status || made == out[0].bytes) << kernel.name << ", packed";
   for (size_t i = 0; i < kGuard; i++) EXPECT_EQ(packed[bytes + i], 0xff) << "it packs more than it asks for";
@@ -95,7 +99,8 @@ inline Outcome RunKernel(const std::string &name, const dp_node *node, const std
   int parts = kernel->parts ? threads : 1;
   for (int part = 0; !status && part < parts; part++)
     status = kernel->run(&spec, state, from, to, scratch, part, parts);
-  // A prepared state serves many runs.
+  // A prepared state serves many runs, between which others use the scratch.
+  std::fill(scratch, scratch + scratch_bytes, uint8_t(0xff));
   for (int part = 0; !status && part < parts; part++)
     status = kernel->run(&spec, state, from, to, scratch, part, parts);
   if (kernel->release) kernel->release(state);

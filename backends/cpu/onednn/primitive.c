@@ -83,10 +83,9 @@ static dp_status image_desc(dnnl_memory_desc_t *desc, int rank, const dnnl_dims_
   return DP_OK;
 }
 
-// Lets oneDNN choose the layout, or keeps it as it is given if `keep`.
+// Lets oneDNN choose the layout, or keeps it plain if `keep`, with nothing between its rows.
 static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *given, bool keep) {
-  *desc = *given;
-  if (keep) return DP_OK;
+  if (keep) return plain_desc(desc, given->ndims, given->dims, given->data_type, 0, 0);
   CALL(dnnl_memory_desc_init_by_tag(desc, given->ndims, given->dims, given->data_type, dnnl_format_tag_any));
   return DP_OK;
 }
@@ -394,18 +393,25 @@ static dp_status reorder(dp_primitive *p, slot *s, bool add) {
   return DP_OK;
 }
 
+// Setting an address fills the padding there with zeros, as does whatever writes an operand that has any. So it is left
+// out where nothing changes: steps find their tensors where they were.
+static dp_status place(dnnl_memory_t memory, const void *at) {
+  void *before;
+  CALL(dnnl_memory_get_data_handle(memory, &before));
+  // oneDNN's interface has no const, but it only reads operands.
+  if (before != at) CALL(dnnl_memory_set_data_handle(memory, (void *)(uintptr_t)at));
+  return DP_OK;
+}
+
 static dp_status point(dp_primitive *p, const dp_primitive_data *data, char *scratch) {
   const void *users[SLOTS] = {data->x, data->w, data->y};
   for (int i = 0; i < SLOTS; i++) {
     slot *s = &p->slots[i];
-    // oneDNN's interface has no const, but it only reads operands.
-    if (s->present) CALL(dnnl_memory_set_data_handle(s->user, (void *)(uintptr_t)users[i]));
-    void *own = s->packed ? (void *)(uintptr_t)users[i] : scratch + s->offset;
-    if (s->reordered) CALL(dnnl_memory_set_data_handle(s->own, own));
+    if (s->present) DP_TRY(place(s->user, users[i]));
+    if (s->reordered) DP_TRY(place(s->own, s->packed ? users[i] : scratch + s->offset));
   }
-  if (p->bias) CALL(dnnl_memory_set_data_handle(p->bias, (void *)(uintptr_t)data->bias));
-  if (p->scratchpad) CALL(dnnl_memory_set_data_handle(p->scratchpad, scratch + p->scratchpad_offset));
-  return DP_OK;
+  if (p->bias) DP_TRY(place(p->bias, data->bias));
+  return p->scratchpad ? place(p->scratchpad, scratch + p->scratchpad_offset) : DP_OK;
 }
 
 dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void *scratch, bool add, bool again) {
@@ -431,7 +437,7 @@ dp_status dp_primitive_run(dp_primitive *p, const dp_primitive_data *data, void 
 dp_status dp_primitive_pack(dp_primitive *p, const void *w, void *packed, void *scratch) {
   omp_set_num_threads(p->threads);
   DP_TRY(point(p, &(dp_primitive_data){.w = packed}, scratch));
-  CALL(dnnl_memory_set_data_handle(p->slots[W].user, (void *)(uintptr_t)w));
+  DP_TRY(place(p->slots[W].user, w));
   DP_TRY(reorder(p, &p->slots[W], false));
   CALL(dnnl_stream_wait(p->stream));
   return DP_OK;
