@@ -4,6 +4,7 @@
 // the longest sum, for numbers near 1.
 #include <gtest/gtest.h>
 
+#include "backends/cpu/onednn/division.h"
 #include "tests/backends/drawn_convolution.h"
 #include "tests/backends/library_check.h"
 
@@ -72,6 +73,114 @@ TEST(OneDnn, LayersEqualReference) {
     Check(
         {"ConvGradWeight", "dp", std::string("float32") + x + ", float32" + y, "shape=" + w + ", " + attrs, 7, 7 * 81},
         2);
+  }
+}
+
+// Convolutions that threads divide: by samples, and those that remain by channels, by groups or by rows. There are more
+// threads than samples, channels or rows, channels that are no whole blocks, windows that lie in padding alone.
+TEST(OneDnn, DividedConvolutionsEqualReference) {
+  Random random(4);
+  for (int i = 0; i < 12; i++) {
+    const Convolution v = DrawConvolution(random, "float32", 20);
+    const int64_t n = i % 6 == 5 ? 0 : random.Int(1, 7);
+    Check({"Conv", "", v.x + ", " + v.w + (i % 2 ? ", " + v.b : ""), v.attrs, n, v.taps + 1}, 5);
+    Check({"ConvGradInput", "dp", v.w + ", " + v.y, "shape=" + v.x_shape + ", " + v.attrs, n, v.taps * 20}, 5);
+  }
+  const struct {
+    const char *x, *w, *y, *attrs;
+    double taps;
+  } layers[] = {
+      {"[N,3,33,31]", "[40,3,7,7]", "[N,40,17,16]", "pads=[3,3,3,3], strides=[2,2]", 147},
+      {"[N,16,12,5]", "[16,16,3,3]", "[N,16,12,5]", "pads=[2,1,0,1], dilations=[1,1]", 144},
+      {"[N,16,11,6]", "[17,16,3,2]", "[N,17,5,5]", "dilations=[3,1]", 96},
+      {"[N,16,6,6]", "[5,16,1,1]", "[N,5,12,7]", "pads=[3,0,3,1]", 16},
+      {"[N,16,2,2]", "[33,16,2,2]", "[N,33,1,1]", "", 64},
+      {"[N,40,9,9]", "[40,1,3,3]", "[N,40,9,9]", "group=40, pads=[1,1,1,1]", 9},
+      {"[N,40,7,7]", "[80,4,3,3]", "[N,80,7,7]", "group=10, pads=[1,1,1,1]", 36},
+      {"[N,32,7,7]", "[64,16,3,3]", "[N,64,7,7]", "group=2, pads=[1,1,1,1]", 144},
+      {"[N,20,30]", "[16,20,3]", "[N,16,30]", "pads=[1,1]", 60},
+      {"[N,8,7,5,6]", "[16,8,3,2,2]", "[N,16,3,4,5]", "strides=[2,1,1]", 96},
+  };
+  for (const auto &l : layers)
+    for (int64_t n : {1, 2, 7}) {
+      const std::string x = std::string("float32") + l.x, w = std::string("float32") + l.w,
+                        attrs = *l.attrs ? std::string(", ") + l.attrs : "";
+      Check({"Conv", "", x + ", " + w, l.attrs, n, l.taps + 1}, 6);
+      Check({"ConvGradInput", "dp", w + ", float32" + l.y, std::string("shape=") + l.x + attrs, n, l.taps * 4}, 6);
+    }
+  for (int64_t n : {1, 2, 7}) {
+    Check({"AveragePool", "", "float32[N,35,9,6]", "kernel_shape=[3,2], strides=[2,1], pads=[1,0,1,1]", n, 6}, 6);
+    Check({"GlobalAveragePool", "", "float32[N,35,9,6]", "", n, 54}, 6);
+  }
+}
+
+// A kernel that converts operands first has one part, which computes those of the convolution by OpenMP's threads.
+TEST(OneDnn, ConvertedConvolutionsAreDivided) {
+  for (int64_t n : {0, 1, 5}) {
+    Ready ready({"Conv", "", "float16[N,16,9,9], float16[40,16,3,3], float16[40]", "pads=[1,1,1,1]", n, 145});
+    ASSERT_EQ(ready.built->error, "");
+    const dp_node *node = ready.built->node;
+    const Outcome expected = RunKernel("cpu.wide.Conv", node, ready.in, ready.out);
+    ASSERT_EQ(expected.error, "");
+    for (int threads = 1; threads <= 6; threads++) {
+      const Outcome found = RunKernel("cpu.fast_wide.Conv", node, ready.in, ready.out, threads);
+      ASSERT_EQ(found.error, "");
+      for (int64_t i = 0; i < found.results[0].Count(); i++)
+        ASSERT_NEAR(expected.results[0].Get(i), found.results[0].Get(i), 1e-2) << "element " << i;
+    }
+  }
+}
+
+// A part has at most so many blocks of channels (or groups that make up one), and rows, of a sample that is divided.
+TEST(OneDnn, DividesSamplesEvenly) {
+  const struct {
+    int64_t channels, groups, rows;
+    int parts;
+    int64_t most_blocks, most_rows;
+  } divisions[] = {
+      {64, 1, 56, 2, 2, 56}, {48, 1, 56, 2, 3, 28},  {64, 1, 56, 3, 4, 19}, {64, 1, 56, 8, 1, 28},
+      {64, 1, 2, 8, 1, 1},   {16, 1, 7, 5, 1, 2},    {3, 1, 1, 4, 1, 1},    {32, 32, 9, 2, 1, 9},
+      {24, 2, 4, 2, 2, 2},   {2048, 1, 7, 2, 64, 7}, {40, 1, 9, 6, 1, 5},
+  };
+  for (const auto &d : divisions) {
+    SCOPED_TRACE(testing::Message() << d.channels << " " << d.groups << " " << d.rows << " " << d.parts);
+    dp_primitive_spec p = {};
+    p.kind = DP_PRIMITIVE_CONV;
+    p.samples = p.threads = 1;
+    p.x_channels = p.y_channels = d.channels;
+    p.groups = d.groups;
+    p.window.rank = 1;
+    p.window.x[0] = p.window.y[0] = d.rows;
+    p.window.kernel[0] = p.window.stride[0] = p.window.dilation[0] = 1;
+    const dp_division division = dp_division_of(&p, d.parts);
+    EXPECT_EQ(division.channels * division.rows, d.parts);
+    int64_t blocks = 0, rows = 0, results = 0;
+    for (int i = 0; i < d.parts; i++) {
+      dp_share share;
+      if (!dp_division_share(&p, &division, i, &share)) continue;
+      blocks = std::max(blocks, (share.spec.y_channels + 15) / 16);
+      rows = std::max(rows, share.spec.window.y[0]);
+      results += dp_primitive_sample(&share.spec, false);
+    }
+    EXPECT_EQ(blocks, d.most_blocks);
+    EXPECT_EQ(rows, d.most_rows);
+    EXPECT_EQ(results, dp_primitive_sample(&p, false));
+  }
+}
+
+// The form of weights does not depend on who reads which part of it.
+TEST(OneDnn, PartsReadPackedWeights) {
+  for (const char *problem : {"float32[N,32,9,9], float32[48,32,3,3]", "float32[N,64,7,7], float32[200,64,1,1]",
+                              "float32[N,3,20,20], float32[64,3,7,7]"}) {
+    Ready ready({"Conv", "", problem, "", 5, 1});
+    ASSERT_EQ(ready.built->error, "");
+    const dp_kernel *kernel = dp_kernel_find(&dp_target_cpu, "cpu.onednn.Conv");
+    const Spec one(ready.built->node, ready.in, ready.out, 1);
+    EXPECT_GT(kernel->packed_bytes(&one), 0u) << problem;
+    for (int threads = 2; threads <= 7; threads++) {
+      const Spec several(ready.built->node, ready.in, ready.out, threads);
+      EXPECT_EQ(kernel->packed_bytes(&several), kernel->packed_bytes(&one)) << problem << " " << threads;
+    }
   }
 }
 
@@ -225,7 +334,7 @@ TEST(OneDnn, ScratchOfTheLargestCountIsEnough) {
       {"MatMul", "", "float32[N,8,5], float32[N,5,256]", "", 37, 5},
   };
   for (Problem p : problems)
-    for (int threads : {1, 2}) {
+    for (int threads : {1, 2, 5}) {
       SCOPED_TRACE(p.Print());
       Ready largest(p);
       ASSERT_EQ(largest.built->error, "");

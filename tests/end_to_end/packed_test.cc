@@ -27,6 +27,8 @@ const struct {
     {kCnn, ""},
     {kCnn, "strategy=data devices=3"},
     {kResidual, "threads=2"},
+    {kCnn, "threads=4"},
+    {kSplitChannels, "mesh=tensor:2 strategy=manual threads=3"},
     {kResidual, "mesh=pipe:2 strategy=pipeline microbatches=1"},
     {kSplitChannels, "mesh=tensor:3 strategy=manual"},
     {kSplitChannels, "mesh=data:2,tensor:2 strategy=manual"},

@@ -51,6 +51,7 @@ static void take_channels(const dp_primitive_spec *p, range channels, dp_share *
     x = (range){groups.first * (x.count / p->groups), groups.count * (x.count / p->groups)};
     y = (range){groups.first * (y.count / p->groups), groups.count * (y.count / p->groups)};
     s->spec.groups = groups.count;
+    s->spec.grouped = true;
   } else {
     if (p->kind != DP_PRIMITIVE_CONV) x = channels;
     if (p->kind != DP_PRIMITIVE_CONV_GRAD_INPUT) y = channels;

@@ -8,6 +8,10 @@
 
 #include "backends/cpu/onednn/primitive.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // A sample is divided into channels * rows == parts shares, whatever the number of samples.
 typedef struct {
   int parts, channels, rows;
@@ -24,4 +28,7 @@ dp_division dp_division_of(const dp_primitive_spec *primitive, int parts);
 // false: nothing remains for this part.
 bool dp_division_share(const dp_primitive_spec *primitive, const dp_division *division, int part, dp_share *share);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -94,7 +94,7 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
   const dp_geometry *g = &s->window;
   dnnl_dims_t x = {s->samples, s->x_channels}, y = {s->samples, s->y_channels}, w;
   int at = 0;
-  if (s->groups > 1) w[at++] = s->groups;
+  if (s->groups > 1 || s->grouped) w[at++] = s->groups;
   w[at++] = s->y_channels / s->groups;
   const int w_channels = at;
   w[at++] = s->x_channels / s->groups;
