@@ -40,8 +40,8 @@ static dp_local as_image(const dp_local *local) {
   return image;
 }
 
-// A plain value beside images in blocks: one channel, which has no blocks, or planes of one element, which lie in blocks
-// as they do plain.
+// A plain value beside images in blocks: one channel, which has no blocks, or planes of one element, which lie in
+// blocks as they do plain.
 static bool flatten_plain(dp_kernel_operand *v, int64_t block) {
   if (v->local.rank > 4) return false;
   const dp_local image = as_image(&v->local);

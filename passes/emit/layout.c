@@ -1,14 +1,14 @@
-// layout: around convolutions images lie as these gain by, on targets that say so: in 16 bits channels-last, in NHWC; in
-// plans for inference those in float32 in blocks of channels.
+// layout: around convolutions images lie as these gain by, on targets that say so: in 16 bits channels-last, in NHWC;
+// in plans for inference those in float32 in blocks of channels.
 //
 // A value of rank 4 may lie so if it exists between two nodes alone: inputs, outputs and variables are plain, and so is
 // what stages of a pipeline send each other, whose graphs are looked at one by one. Such values begin in that layout
 // where nodes connect them with a convolution. Where no kernel takes a node's operands and results as they lie, they
 // become plain, and so on until each node has a kernel. What devices exchange keeps its layout. What is then connected
 // with no convolution that has another layout becomes plain too. No node converts one layout into the other by itself.
-// Of NHWC, kernels of elementwise nodes take each operand and result as it lies, so that the Cast of a weight in float32
-// makes it NHWC, and that of its gradient makes it plain again. Of blocks, convolutions do: they read plain images and
-// write blocks, or read blocks and write a plain image.
+// Of NHWC, kernels of elementwise nodes take each operand and result as it lies, so that the Cast of a weight in
+// float32 makes it NHWC, and that of its gradient makes it plain again. Of blocks, convolutions do: they read plain
+// images and write blocks, or read blocks and write a plain image.
 #include <string.h>
 
 #include "passes/base/pass.h"

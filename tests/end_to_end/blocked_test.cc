@@ -45,7 +45,8 @@ const char kBlocks[] = R"dpt(model blocks {
   output y
 })dpt";
 
-// Weights split over axis `tensor`: 32 channels on two devices are 16 each, two blocks of 8, and 11, 10 and 11 on three.
+// Weights split over axis `tensor`: 32 channels on two devices are 16 each, two blocks of 8, and 11, 10 and 11 on
+// three.
 const char kSplit[] = R"dpt(model split {
   input x: float32[N,1,8,8]
   parameter a.w: float32[32,1,3,3] = kaiming_uniform() shard(tensor=0)

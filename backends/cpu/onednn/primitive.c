@@ -1,8 +1,8 @@
 // oneDNN primitives. See primitive.h.
 //
 // A primitive has up to three operands: slot 0 is x, slot 1 is w, slot 2 is y (or their gradients); pooling has no w. A
-// slot whose layout in the primitive is not the caller's has a copy in scratch, and a reorder converts between it and the
-// caller's memory. Of a w that is packed the caller keeps the copy.
+// slot whose layout in the primitive is not the caller's has a copy in scratch, and a reorder converts between it and
+// the caller's memory. Of a w that is packed the caller keeps the copy.
 #include "backends/cpu/onednn/primitive.h"
 
 #include <pthread.h>

@@ -457,8 +457,8 @@ Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed) {
 
 namespace {
 
-// Of the largest number, what may be otherwise: in 16 bits one rounding moves many numbers, in float32 kernels choose the
-// order of sums by the number of samples. 0: each number is exact but for its last digits.
+// Of the largest number, what may be otherwise: in 16 bits one rounding moves many numbers, in float32 kernels choose
+// the order of sums by the number of samples. 0: each number is exact but for its last digits.
 double Tolerance(const Dp__Plan *plan) {
   if (IsScaled(plan)) return 1e-3;
   return plan->options && !strcmp(plan->options->precision, "fp32") ? 1e-5 : 0;
