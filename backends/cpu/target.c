@@ -1,12 +1,20 @@
 // The CPU as a target. See target.h.
 #include "backends/cpu/target.h"
 
+#include <string.h>
+
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/isa.h"
 #include "ir/base/machine.h"
 
 // All devices are threads of one machine, which share its cores.
 static int threads(int64_t devices) { return (int)dp_max_i64(1, dp_machine_cores() / devices); }
+
+// Those that oneDNN's convolutions compute in.
+static dp_layout blocks(const char *isa) {
+  if (!isa) return DP_LAYOUT_PLAIN;
+  return strncmp(isa, "avx512", strlen("avx512")) ? DP_LAYOUT_NCHW8C : DP_LAYOUT_NCHW16C;
+}
 
 const dp_target dp_target_cpu = {
     .name = "cpu",
@@ -20,6 +28,7 @@ const dp_target dp_target_cpu = {
     .threads = threads,
     .thread_work = 1 << 15,
     .channel_bytes = 1 << 20,  // a core still finds several values of a channel in the cache
+    .blocks = blocks,
     .fast_math = {"winograd"},
     .chunk_bytes = 8 << 20,  // more than a core's share of the cache
 };

@@ -70,6 +70,26 @@ dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, c
   return local;
 }
 
+bool dp_local_in_blocks(const dp_local *image, int64_t block, dp_local *plain) {
+  enum { CHANNELS = 1, RANK = 4 };
+  const int64_t shards = image->shards[CHANNELS], k = image->k[CHANNELS], unit = image->unit[CHANNELS];
+  if (!block || image->rank != RANK || image->symbolic >> CHANNELS & 1 || image->outer[CHANNELS] != 1 || k % shards ||
+      k / shards * unit % block)
+    return false;
+  *plain = *image;
+  plain->rank = RANK + 1;
+  plain->whole[CHANNELS] /= block;
+  plain->extents[CHANNELS] /= block;
+  plain->k[CHANNELS] = k * unit / block;
+  plain->lo[CHANNELS] = image->lo[CHANNELS] * unit / block;
+  plain->hi[CHANNELS] = image->hi[CHANNELS] * unit / block;
+  plain->unit[CHANNELS] = 1;
+  plain->whole[RANK] = plain->extents[RANK] = plain->k[RANK] = plain->hi[RANK] = block;
+  plain->outer[RANK] = plain->unit[RANK] = plain->shards[RANK] = 1;
+  plain->lo[RANK] = 0;
+  return true;
+}
+
 dp_status dp_placement_check(const dp_shape *shape, const dp_placement *placements, const dp_mesh *mesh) {
   char text[64], shape_text[256];
   const dp_placement *view[DP_MAX_RANK] = {0};

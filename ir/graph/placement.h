@@ -67,6 +67,9 @@ static inline int64_t dp_local_most(const dp_local *local, int d) {
 static inline int64_t dp_local_least(const dp_local *local, int d) {
   return local->outer[d] * (local->k[d] / local->shards[d]) * local->unit[d];
 }
+// An image whose channels lie in blocks, as the plain tensor of rank 5 that has its bytes: block by block, those of a
+// block last. False: `block` is 0, the tensor is no image, or some device has no whole blocks.
+bool dp_local_in_blocks(const dp_local *image, int64_t block, dp_local *plain);
 // Index along `dim` in the whole tensor of local index i.
 static inline int64_t dp_local_to_whole(const dp_local *local, int dim, int64_t i) {
   int64_t unit = local->unit[dim], mine = local->hi[dim] - local->lo[dim];

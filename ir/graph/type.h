@@ -60,7 +60,15 @@ static inline int64_t dp_dim_at(dp_dim d, int64_t n) { return d.scale * n + d.of
 typedef enum {
   DP_LAYOUT_PLAIN = 0,  // the last dim's elements are neighbours
   DP_LAYOUT_NHWC,       // of rank 4: those of dim 1, then of dim 3, dim 2, dim 0
+  DP_LAYOUT_NCHW8C,     // of rank 4: 8 of dim 1, then those of dim 3, dim 2, the other eighths of dim 1, dim 0
+  DP_LAYOUT_NCHW16C,    // the same with 16
+  DP_N_LAYOUTS,
 } dp_layout;
+
+// The channels that lie side by side where a layout keeps them in blocks; 0: it does not.
+static inline int64_t dp_layout_block(dp_layout layout) {
+  return layout == DP_LAYOUT_NCHW8C ? 8 : layout == DP_LAYOUT_NCHW16C ? 16 : 0;
+}
 
 bool dp_shape_equal(const dp_shape *a, const dp_shape *b);
 bool dp_shape_is_symbolic(const dp_shape *shape);

@@ -10,12 +10,19 @@ static inline bool computes(const dp_kernel *kernel, const dp_op *op) {
 
 bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op) { return computes(kernel, op); }
 
+static bool lies_well(const dp_kernel *kernel, const dp_kernel_operand *operand) {
+  dp_local plain;
+  if (operand->layout == DP_LAYOUT_PLAIN) return true;
+  if (operand->layout == DP_LAYOUT_NHWC) return kernel->channels_last && operand->local.rank == 4;
+  return kernel->blocked && dp_local_in_blocks(&operand->local, dp_layout_block(operand->layout), &plain);
+}
+
 static bool takes(const dp_kernel *kernel, int count, const dp_kernel_operand *operands) {
   const uint32_t types = kernel->types ? kernel->types : DP_UPCAST;
   for (int i = 0; i < count; i++) {
     if (!operands[i].present) continue;
     if (!(DP_BIT(operands[i].dtype) & types)) return false;
-    if (operands[i].layout != DP_LAYOUT_PLAIN && (!kernel->channels_last || operands[i].local.rank != 4)) return false;
+    if (!lies_well(kernel, &operands[i])) return false;
   }
   return true;
 }

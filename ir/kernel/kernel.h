@@ -17,7 +17,7 @@ typedef struct {
   dp_dtype dtype;
   bool present;      // false: an omitted optional operand
   dp_local local;    // whole and local extents, at one n on one device
-  dp_layout layout;  // other than plain only for kernels that are `channels_last`
+  dp_layout layout;  // other than plain only for kernels that are `channels_last` or `blocked`
 } dp_kernel_operand;
 
 // One node of a region (ir/ops/region.c). Its operands and results are values of the region by index, -1 where one is
@@ -71,6 +71,8 @@ typedef struct dp_kernel {
   uint32_t types;
   // Whether operands and results of rank 4 may lie in NHWC; `match` tells which of them together.
   bool channels_last;
+  // The same of blocks of channels.
+  bool blocked;
   // Whether it can run the node: types, attributes, ranks, layouts. The extents are those of the largest shard. NULL:
   // always. A kernel that matches the largest part must match every smaller one, including an empty part, so that a
   // plan's reader can check again.
@@ -148,6 +150,9 @@ typedef struct dp_target {
   // 0: never.
   double chunk_bytes;
   bool channels_last;  // convolutions in 16 bits gain by images in NHWC (passes/emit/layout.c)
+  // The blocks of channels that convolutions of images in float32 gain by in inference, with this instruction set
+  // (NULL: none). NULL: none at all.
+  dp_layout (*blocks)(const char *isa);
   // Its devices have memory that is not the host's, and copies between the two pay for values of so many bytes on a
   // device (passes/recompute/offload.c). 0: there is one kind of memory.
   double offload_bytes;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/file/proto.h"
+#include "ir/plan/layout.h"
 #include "ir/verify/checker.h"
 
 // What programs hand on to each other and to the host is plain.
@@ -61,6 +62,19 @@ static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t)
   return DP_OK;
 }
 
+// Of several micro-batches each has whole blocks, and so have all of them.
+static dp_status check_blocks(dp_checker *c, size_t i, const dp_checker_tensor *t) {
+  const int64_t block = dp_layout_block(dp_plan_to_layout(t->claim->layout)), first[DP_MAX_MESH] = {0};
+  if (!block) return DP_OK;
+  dp_local in_blocks, local = dp_shard_range(&t->value->type.shape, t->at, &c->model->mesh, first, c->model->batch);
+  if (dp_local_in_blocks(&local, block, &in_blocks)) return DP_OK;
+  char text[256];
+  return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
+                         "tensor %zu ('%s', placed %s) is said to lie in blocks of %lld channels; some device has no "
+                         "whole blocks",
+                         i, t->value->name, dp_checker_tensor_print(c, t, text, sizeof text), (long long)block);
+}
+
 // The parts of several micro-batches lie in the extents of the whole tensor.
 static dp_status check_bytes(dp_checker *c, size_t i, dp_checker_tensor *t) {
   char text[256];
@@ -88,6 +102,7 @@ dp_status dp_checker_tensors(dp_checker *c) {
     t->exit = -1;
     DP_TRY(check_form(c, i, t));
     DP_TRY(check_placements(c, i, t));
+    DP_TRY(check_blocks(c, i, t));
     DP_TRY(dp_checker_micro_tensor(c, i));
     DP_TRY(check_bytes(c, i, t));
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/file/proto.h"
+#include "ir/plan/layout.h"
 #include "passes/base/strategy.h"
 #include "passes/emit/calibration.h"
 #include "passes/emit/learning_rate.h"
@@ -58,7 +59,7 @@ static Dp__DeviceTensor *emit_tensor(emitting *e, const dp_value *value) {
     set->of = (uint32_t)dp_mesh_microbatches(&e->model->mesh);
     t->micro = set;
   }
-  t->layout = value->layout == DP_LAYOUT_NHWC ? DP__LAYOUT__NHWC : DP__LAYOUT__PLAIN;
+  t->layout = dp_plan_layout_of(value->layout);
   t->dtype = (int32_t)value->type.dtype;
   t->space = space_of(value->space);
   t->offset = value->offset;

@@ -175,14 +175,17 @@ static dp_status choose_all(const dp_compile *compile, const dp_graph *graph) {
   return DP_OK;
 }
 
-static dp_status run(dp_compile *compile) {
+dp_status dp_kernels_hold_isa(const dp_compile *compile) {
   const dp_options *options = compile->options;
-  if (options->isa) {
-    if (!options->target->set_isa)
-      return dp_fail(EX_USAGE, "--isa=%s: backend %s does not support a choice of instruction set", options->isa,
-                     options->target->name);
-    DP_TRY(options->target->set_isa(options->isa));
-  }
+  if (!options->isa) return DP_OK;
+  if (!options->target->set_isa)
+    return dp_fail(EX_USAGE, "--isa=%s: backend %s does not support a choice of instruction set", options->isa,
+                   options->target->name);
+  return options->target->set_isa(options->isa);
+}
+
+static dp_status run(dp_compile *compile) {
+  DP_TRY(dp_kernels_hold_isa(compile));
   compile->unchanged = true;
   for (int g = 0; g < compile->model->n_graphs; g++) DP_TRY(choose_all(compile, compile->model->graphs[g]));
   return DP_OK;

@@ -1,15 +1,18 @@
-// layout: images in 16 bits lie channels-last, in NHWC, around convolutions, for targets whose convolutions gain by it.
+// layout: around convolutions images lie as these gain by, on targets that say so: in 16 bits channels-last, in NHWC;
+// in plans for inference those in float32 in blocks of channels.
 //
 // A value of rank 4 may lie so if it exists between two nodes alone: inputs, outputs and variables are plain, and so is
-// what stages of a pipeline send each other, whose graphs are looked at one by one. Such values begin in NHWC where
-// nodes connect them with a convolution. Where no kernel takes a node's operands and results as they lie, those in NHWC
+// what stages of a pipeline send each other, whose graphs are looked at one by one. Such values begin in that layout
+// where nodes connect them with a convolution. Where no kernel takes a node's operands and results as they lie, they
 // become plain, and so on until each node has a kernel. What devices exchange keeps its layout. What is then connected
-// with no convolution in NHWC becomes plain too. No node converts one layout into the other by itself: kernels of
-// elementwise nodes take each operand and result as it lies, so that the Cast of a weight in float32 makes it NHWC, and
-// that of its gradient makes it plain again.
+// with no convolution that has another layout becomes plain too. No node converts one layout into the other by itself.
+// Of NHWC, kernels of elementwise nodes take each operand and result as it lies, so that the Cast of a weight in
+// float32 makes it NHWC, and that of its gradient makes it plain again. Of blocks, convolutions do: they read plain
+// images and write blocks, or read blocks and write a plain image.
 #include <string.h>
 
 #include "passes/base/pass.h"
+#include "passes/cost/largest_shard.h"
 #include "passes/emit/kernels.h"
 
 typedef struct {
@@ -17,7 +20,8 @@ typedef struct {
   dp_graph *graph;
   dp_arena *scratch;
   int threads;
-  bool *free;              // (values) it may be NHWC
+  dp_layout layout;        // what is chosen where it can be
+  bool *free;              // (values) it may lie so
   int32_t *first, *users;  // the nodes that read value v: users[first[v]] .. users[first[v + 1] - 1]
   int32_t n_open, *open;   // nodes to be looked at
   bool *is_open;           // (nodes)
@@ -25,9 +29,18 @@ typedef struct {
 
 // ---- the graph ------------------------------------------------------------------------------------------------------
 
-static bool is_image(const dp_value *v) {
+// Whether the layout is one for a value of these extents.
+static bool has_room(const work *w, const dp_value *v) {
+  const int64_t block = dp_layout_block(w->layout);
+  const dp_local shard = dp_largest_shard_of(w->compile->model, v);
+  dp_local plain;
+  return block ? dp_local_in_blocks(&shard, block, &plain) : shard.rank == 4;
+}
+
+static bool is_image(const work *w, const dp_value *v) {
+  const uint32_t types = dp_layout_block(w->layout) ? DP_BIT(DP_FLOAT32) : DP_BIT(DP_BFLOAT16) | DP_BIT(DP_FLOAT16);
   return v->kind == DP_VALUE_RESULT && (v->space == DP_SPACE_TRANSIENT || v->space == DP_SPACE_OFFLOAD) &&
-         v->type.shape.rank == 4 && (v->type.dtype == DP_BFLOAT16 || v->type.dtype == DP_FLOAT16);
+         DP_BIT(v->type.dtype) & types && has_room(w, v);
 }
 
 // Planes of one element lie alike in both layouts.
@@ -76,7 +89,7 @@ static void find_users(work *w) {
 static void find_free(work *w) {
   const dp_graph *graph = w->graph;
   w->free = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *w->free);
-  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(graph->values[v]);
+  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(w, graph->values[v]);
   for (int i = 0; i < graph->n_outputs; i++) w->free[graph->outputs[i].value->id] = false;
   for (int i = 0; i < graph->n_updates; i++) w->free[graph->updates[i].value->id] = false;
   for (int32_t i = 0; i < graph->n_nodes; i++)
@@ -114,7 +127,7 @@ static void begin(work *w) {
     const dp_node *node = take_open(w);
     for (int k = 0; k < ends_of(node); k++) {
       dp_value *v = end_of(node, k);
-      if (v && w->free[v->id] && v->layout == DP_LAYOUT_PLAIN) set(w, v, DP_LAYOUT_NHWC);
+      if (v && w->free[v->id] && v->layout == DP_LAYOUT_PLAIN) set(w, v, w->layout);
     }
   }
 }
@@ -125,21 +138,21 @@ static bool has_images(const dp_node *node) {
   return false;
 }
 
-// Inside a region with images in NHWC others lie so too, whatever their type, and what its convolutions make.
-static void lay_inside(const dp_node *region) {
-  const bool nhwc = has_images(region);
+// Inside a region with such images others lie so too, whatever their type, and what its convolutions make.
+static void lay_inside(const work *w, const dp_node *region) {
+  const bool images = has_images(region);
   for (int32_t v = 0; region->body && v < region->body->n_values; v++) {
     dp_value *inside = region->body->values[v];
-    const bool image = inside->kind == DP_VALUE_RESULT && inside->type.shape.rank == 4 &&
+    const bool image = inside->kind == DP_VALUE_RESULT && has_room(w, inside) &&
                        (has_planes(inside) || is_convolution(inside->producer));
-    inside->layout = nhwc && image ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
+    inside->layout = images && image ? w->layout : DP_LAYOUT_PLAIN;
   }
   for (int i = 0; region->body && i < region->body->n_outputs; i++)
     region->body->outputs[i].value->layout = DP_LAYOUT_PLAIN;  // that of the region's result is heeded
 }
 
 static bool has_kernel(const work *w, const dp_node *node) {
-  lay_inside(node);
+  lay_inside(w, node);
   const dp_kernel_spec spec = dp_kernels_spec(w->compile, w->threads, w->scratch, node);
   return dp_kernels_select(w->compile, &spec) != NULL;
 }
@@ -174,7 +187,7 @@ static void settle(work *w) {
   }
 }
 
-// Keeps what is connected with a convolution in NHWC.
+// Keeps what is connected with a convolution of such images.
 static void end(work *w) {
   const dp_graph *graph = w->graph;
   bool *kept = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *kept);
@@ -186,7 +199,7 @@ static void end(work *w) {
       dp_value *v = end_of(node, k);
       if (!v || v->layout == DP_LAYOUT_PLAIN || kept[v->id]) continue;
       kept[v->id] = true;
-      set(w, v, DP_LAYOUT_NHWC);
+      set(w, v, w->layout);
     }
   }
   for (int32_t v = 0; v < graph->n_values; v++)
@@ -208,12 +221,24 @@ static void spare_single(const work *w) {
     v->layout = DP_LAYOUT_PLAIN;
     bool all = fits(w, v->producer);
     for (int32_t u = w->first[v->id]; u < w->first[v->id + 1] && all; u++) all = fits(w, w->graph->nodes[w->users[u]]);
-    if (!all) v->layout = DP_LAYOUT_NHWC;
+    if (!all) v->layout = w->layout;
   }
 }
 
+static dp_layout layout_of(const dp_options *options) {
+  const dp_target *target = options->target;
+  if (options->layout && !strcmp(options->layout, "plain")) return DP_LAYOUT_PLAIN;
+  if (target->channels_last) return DP_LAYOUT_NHWC;
+  if (!target->blocks || !dp_options_infers(options)) return DP_LAYOUT_PLAIN;
+  return target->blocks(options->isa ? options->isa : target->isa());
+}
+
 static dp_status choose(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
-  work w = {.compile = compile, .graph = graph, .scratch = scratch, .threads = dp_kernels_threads(compile)};
+  work w = {.compile = compile,
+            .graph = graph,
+            .scratch = scratch,
+            .threads = dp_kernels_threads(compile),
+            .layout = layout_of(compile->options)};
   w.open = dp_alloc_n(scratch, (size_t)graph->n_nodes, sizeof *w.open);
   w.is_open = dp_alloc_n(scratch, (size_t)graph->n_nodes, sizeof *w.is_open);
   find_users(&w);
@@ -222,20 +247,21 @@ static dp_status choose(dp_compile *compile, dp_graph *graph, dp_arena *scratch)
   settle(&w);
   end(&w);
   spare_single(&w);
-  for (int32_t i = 0; i < graph->n_nodes; i++) lay_inside(graph->nodes[i]);
+  for (int32_t i = 0; i < graph->n_nodes; i++) lay_inside(&w, graph->nodes[i]);
   graph->unchanged = true;
   return DP_OK;
 }
 
 static dp_status run(dp_compile *compile) {
-  const char *asked = compile->options->layout;
-  compile->unchanged = !compile->options->target->channels_last || (asked && !strcmp(asked, "plain"));
-  return compile->unchanged ? DP_OK : dp_pass_each_graph(compile, choose);
+  compile->unchanged = layout_of(compile->options) == DP_LAYOUT_PLAIN;
+  if (compile->unchanged) return DP_OK;
+  DP_TRY(dp_kernels_hold_isa(compile));
+  return dp_pass_each_graph(compile, choose);
 }
 
 const dp_pass dp_pass_layout = {
     .name = "layout",
-    .what = "images in 16 bits lie channels-last around convolutions",
+    .what = "around convolutions images lie channels-last, or in blocks of channels",
     .needs = DP_HAS_STREAMS,
     .run = run,
 };

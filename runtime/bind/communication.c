@@ -1,5 +1,6 @@
 // Communication of bind.h. The operands, the axes and the placements along them determine what an instruction does, not
 // its operator: two operands with one result are concatenated or reduced, one operand for each result is converted.
+#include "ir/plan/layout.h"
 #include "runtime/bind/bind.h"
 
 static bool has_transfers(const dp_backend *backend) { return backend->computes || backend->describes_transfers; }
@@ -58,8 +59,9 @@ static dp_status check_action(const dp_unit *unit, dp_region_action action, dp_d
 // that dims are named alike wherever it goes.
 static dp_local laid(const Dp__DeviceTensor *t, dp_local local) {
   static const int nhwc[] = {0, 2, 3, 1};
-  if (t->layout != DP__LAYOUT__NHWC) return local;
   dp_local turned = {.rank = local.rank};
+  if (dp_local_in_blocks(&local, dp_layout_block(dp_plan_to_layout(t->layout)), &turned)) return turned;
+  if (t->layout != DP__LAYOUT__NHWC) return local;
   for (int i = 0; i < (int)DP_COUNT(nhwc); i++) {
     const int d = nhwc[i];
     turned.symbolic |= (local.symbolic >> d & 1) << i;

@@ -8,6 +8,9 @@ namespace dp_test {
 
 class ResNetText {
  public:
+  // `folded`: each normalization is part of the convolution before it, as exporters write a network for inference.
+  explicit ResNetText(bool folded = false) : folded_(folded) {}
+
   std::string Text() {
     std::string h = Normalized("conv1", "x", 3, 64, 7, 2, true);
     Node("pool = MaxPool(" + h + ") {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}");
@@ -42,17 +45,26 @@ class ResNetText {
     const std::string c = std::to_string(to), k = std::to_string(size), s = std::to_string(stride),
                       p = std::to_string(size / 2);
     Parameter(name + ".w", c + "," + std::to_string(from) + "," + k + "," + k, "kaiming_uniform()");
+    const std::string conv = " {strides=[" + s + "," + s + "], pads=[" + p + "," + p + "," + p + "," + p + "]}";
+    if (folded_) return Folded(name, x, c, conv, relu);
     Parameter(name + ".scale", c, "ones");
     Parameter(name + ".shift", c, "zeros");
     declared_ += "  buffer " + name + ".mean: float32[" + c + "] = zeros\n  buffer " + name + ".var: float32[" + c +
                  "] = ones\n";
-    Node(name + ".y = Conv(" + x + ", " + name + ".w) {strides=[" + s + "," + s + "], pads=[" + p + "," + p + "," + p +
-         "," + p + "]}");
+    Node(name + ".y = Conv(" + x + ", " + name + ".w)" + conv);
     Node(name + ".n, " + name + ".m1, " + name + ".v1 = BatchNormalization(" + name + ".y, " + name + ".scale, " +
          name + ".shift, " + name + ".mean, " + name + ".var) {training_mode=1}");
     if (!relu) return name + ".n";
     Node(name + ".r = Relu(" + name + ".n)");
     return name + ".r";
+  }
+
+  std::string Folded(const std::string &name, const std::string &x, const std::string &channels,
+                     const std::string &conv, bool relu) {
+    Parameter(name + ".b", channels, "zeros");
+    Node(name + ".y = Conv(" + x + ", " + name + ".w, " + name + ".b)" + conv);
+    if (relu) Node(name + ".r = Relu(" + name + ".y)");
+    return name + (relu ? ".r" : ".y");
   }
 
   std::string Block(const std::string &b, const std::string &x, int before, int width, int stride) {
@@ -66,6 +78,7 @@ class ResNetText {
     return b + "out";
   }
 
+  const bool folded_;
   std::string declared_, nodes_;
 };
 

@@ -32,6 +32,7 @@ const dp_kernel dp_kernel_onednn_AveragePool = {
     .domain = "",
     .priority = 10,
     .library = true,
+    .blocked = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,

@@ -8,6 +8,7 @@ const dp_kernel dp_kernel_onednn_Conv = {
     .domain = "",
     .priority = 10,
     .library = true,
+    .blocked = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,

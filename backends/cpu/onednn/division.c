@@ -26,10 +26,14 @@ static int64_t result_channels(const dp_primitive_spec *p) {
   return p->kind == DP_PRIMITIVE_CONV_GRAD_INPUT ? p->x_channels : p->y_channels;
 }
 
-// Channels of the result that stay together: a block, or groups that have as many.
+// Channels of the result that stay together: a block, or groups that have as many. Groups of an image in blocks stay
+// together if they share one.
 static int64_t unit_of(const dp_primitive_spec *p) {
   const int64_t in_group = p->groups > 1 ? result_channels(p) / p->groups : 1;
-  return divide_up(BLOCK, in_group) * in_group;
+  const int64_t unit = divide_up(BLOCK, in_group) * in_group, groups = unit / in_group;
+  const bool apart = p->groups == 1 || ((!p->x_block || groups * (p->x_channels / p->groups) % p->x_block == 0) &&
+                                        (!p->y_block || groups * (p->y_channels / p->groups) % p->y_block == 0));
+  return apart ? unit : result_channels(p);
 }
 
 static int64_t plane(const dp_geometry *window, bool of_x, int first) {
@@ -83,8 +87,8 @@ static void take_rows(const dp_primitive_spec *p, range y, dp_share *s) {
   g->y[0] = y.count;
   s->spec.x_rows = p->window.x[0];
   s->spec.y_rows = p->window.y[0];
-  s->x += x.first * plane(&p->window, true, 1);
-  s->y += y.first * plane(&p->window, false, 1);
+  s->x += x.first * plane(&p->window, true, 1) * dp_max_i64(1, p->x_block);
+  s->y += y.first * plane(&p->window, false, 1) * dp_max_i64(1, p->y_block);
 }
 
 // Where windows lie in padding alone, there is no x to compute a share of.

@@ -14,6 +14,7 @@ const dp_kernel dp_kernel_onednn_GlobalAveragePool = {
     .domain = "",
     .priority = 10,
     .library = true,
+    .blocked = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,

@@ -69,12 +69,21 @@ static bool find_scratch(const dp_primitive_spec *p, uint64_t *most) {
   return true;
 }
 
+// Of a whole sample. A share of its rows is copied in any layout.
+static bool takes_blocks(const dp_primitive_spec *one) {
+  bool takes;
+  dp_status status = dp_primitive_takes_blocks(one, &takes);
+  if (!status) return takes;
+  dp_status_free(status);
+  return false;
+}
+
 // In float32 oneDNN has a primitive for all samples and channels or for none.
 bool dp_parts_exist(const dp_primitive_spec *p) {
   uint64_t bytes;
   if (p->bf16) return find_scratch(p, &bytes);
   const dp_primitive_spec one = whole_spec(p, 1);
-  return dp_chunks_exist(&one);
+  return takes_blocks(&one) && dp_chunks_exist(&one);
 }
 
 uint64_t dp_parts_scratch_bytes(const dp_primitive_spec *p) {

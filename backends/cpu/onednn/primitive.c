@@ -1,8 +1,8 @@
-// oneDNN primitives on plain layouts. See primitive.h.
+// oneDNN primitives. See primitive.h.
 //
 // A primitive has up to three operands: slot 0 is x, slot 1 is w, slot 2 is y (or their gradients); pooling has no w. A
-// slot whose layout in the primitive is not plain has a copy in scratch, and a reorder converts between it and the
-// caller's memory. Of a w that is packed the caller keeps the copy.
+// slot whose layout in the primitive is not the caller's has a copy in scratch, and a reorder converts between it and
+// the caller's memory. Of a w that is packed the caller keeps the copy.
 #include "backends/cpu/onednn/primitive.h"
 
 #include <pthread.h>
@@ -23,9 +23,9 @@ enum { X, W, Y, SLOTS };
 
 typedef struct {
   bool present, result, reordered;
-  bool packed;   // it is reordered by dp_primitive_pack alone
-  int argument;  // its argument number in oneDNN
-  dnnl_memory_desc_t plain, chosen;
+  bool packed;                       // it is reordered by dp_primitive_pack alone
+  int argument;                      // its argument number in oneDNN
+  dnnl_memory_desc_t given, chosen;  // the caller's layout, the primitive's
   dnnl_primitive_desc_t reorder_desc, add_desc;
   dnnl_primitive_t reorder, add;  // add: accumulates dw into the caller's memory
   dnnl_memory_t user, own;        // own: in scratch, if reordered
@@ -70,16 +70,29 @@ static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *d
   return DP_OK;
 }
 
+// block: of channels; 0: plain. rows: extent of dim 2 in the tensor that this is a part of; 0: it is whole.
+static dp_status image_desc(dnnl_memory_desc_t *desc, int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
+                            int64_t block, int64_t rows) {
+  if (!block) return plain_desc(desc, rank, dims, type, 2, rows);
+  dnnl_memory_desc_t whole;
+  dnnl_dims_t all, first = {0};
+  memcpy(all, dims, sizeof all);
+  if (rows) all[2] = rows;
+  CALL(dnnl_memory_desc_init_by_tag(&whole, rank, all, type, block == 8 ? dnnl_nChw8c : dnnl_nChw16c));
+  CALL(dnnl_memory_desc_init_submemory(desc, &whole, dims, first));
+  return DP_OK;
+}
+
 // Lets oneDNN choose the layout, or keeps it plain if `keep`, with nothing between its rows.
-static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *plain, bool keep) {
-  if (keep) return plain_desc(desc, plain->ndims, plain->dims, plain->data_type, 0, 0);
-  CALL(dnnl_memory_desc_init_by_tag(desc, plain->ndims, plain->dims, plain->data_type, dnnl_format_tag_any));
+static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *given, bool keep) {
+  if (keep) return plain_desc(desc, given->ndims, given->dims, given->data_type, 0, 0);
+  CALL(dnnl_memory_desc_init_by_tag(desc, given->ndims, given->dims, given->data_type, dnnl_format_tag_any));
   return DP_OK;
 }
 
 static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
   const dp_geometry *g = &s->window;
-  int64_t x[5] = {s->samples, s->x_channels}, y[5] = {s->samples, s->y_channels}, w[6];
+  dnnl_dims_t x = {s->samples, s->x_channels}, y = {s->samples, s->y_channels}, w;
   int at = 0;
   if (s->groups > 1 || s->grouped) w[at++] = s->groups;
   w[at++] = s->y_channels / s->groups;
@@ -100,9 +113,9 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
                        .argument = backward_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS};
   p->slots[Y] = (slot){.present = true, .result = forward, .argument = forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST};
   const dnnl_data_type_t type = type_of(s), of_w = backward_weight ? dnnl_f32 : type;
-  DP_TRY(plain_desc(&p->slots[X].plain, 2 + g->rank, x, type, 2, s->x_rows));
-  if (!pooling) DP_TRY(plain_desc(&p->slots[W].plain, at, w, of_w, w_channels, s->w_channels));
-  return plain_desc(&p->slots[Y].plain, 2 + g->rank, y, type, 2, s->y_rows);
+  DP_TRY(image_desc(&p->slots[X].given, 2 + g->rank, x, type, s->x_block, s->x_rows));
+  if (!pooling) DP_TRY(plain_desc(&p->slots[W].given, at, w, of_w, w_channels, s->w_channels));
+  return image_desc(&p->slots[Y].given, 2 + g->rank, y, type, s->y_block, s->y_rows);
 }
 
 // Other kernels for bfloat16 compute as the instruction would, slowly.
@@ -123,9 +136,9 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
   }
   // For a few channels, blocks of 16 are mostly padding: measured 2 to 4 times slower than plain for 1 and 3 channels.
   bool keep = s->kind == DP_PRIMITIVE_CONV_GRAD_INPUT && s->groups == 1 && s->x_channels < 8 && !s->bf16;
-  DP_TRY(loose_desc(&x, &p->slots[X].plain, keep));
-  DP_TRY(loose_desc(&w, &p->slots[W].plain, keep));
-  DP_TRY(loose_desc(&y, &p->slots[Y].plain, keep));
+  DP_TRY(loose_desc(&x, &p->slots[X].given, keep));
+  DP_TRY(loose_desc(&w, &p->slots[W].given, keep));
+  DP_TRY(loose_desc(&y, &p->slots[Y].given, keep));
   DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s), 0, 0));
   dnnl_convolution_desc_t desc;
   dnnl_alg_kind_t algorithm = dnnl_convolution_direct;
@@ -156,8 +169,8 @@ static dp_status describe_pool(dp_primitive *p, const dp_primitive_spec *s, cons
   dnnl_alg_kind_t algorithm =
       s->kind == DP_PRIMITIVE_AVERAGE_POOL_PADDED ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
   dnnl_pooling_v2_desc_t desc;
-  CALL(dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &p->slots[X].plain,
-                                         &p->slots[Y].plain, stride, kernel, dilation, begin, end));
+  CALL(dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &p->slots[X].given,
+                                         &p->slots[Y].given, stride, kernel, dilation, begin, end));
   CALL(dnnl_primitive_desc_create(&p->desc, &desc, attr, p->engine, NULL));
   return DP_OK;
 }
@@ -173,7 +186,7 @@ static uint64_t max_bytes(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static dp_status describe_reorder(dp_primitive *p, slot *s, const_dnnl_primitive_attr_t attr,
                                   dnnl_primitive_desc_t *desc) {
-  const dnnl_memory_desc_t *from = s->result ? &s->chosen : &s->plain, *to = s->result ? &s->plain : &s->chosen;
+  const dnnl_memory_desc_t *from = s->result ? &s->chosen : &s->given, *to = s->result ? &s->given : &s->chosen;
   CALL(dnnl_reorder_primitive_desc_create(desc, from, p->engine, to, p->engine, attr));
   return DP_OK;
 }
@@ -199,7 +212,7 @@ static dp_status lay_out(dp_primitive *p, const_dnnl_primitive_attr_t attr) {
     if (!s->present) continue;
     bool added = s->result && i == W;
     s->chosen = *dnnl_primitive_desc_query_md(p->desc, dnnl_query_exec_arg_md, s->argument);
-    s->reordered = added || !dnnl_memory_desc_equal(&s->chosen, &s->plain);
+    s->reordered = added || !dnnl_memory_desc_equal(&s->chosen, &s->given);
     if (!s->reordered) continue;
     DP_TRY(describe_reorder(p, s, attr, &s->reorder_desc));
     scratchpad = max_bytes(scratchpad, scratchpad_bytes(s->reorder_desc));
@@ -243,7 +256,7 @@ static dp_status make_primitive(dp_primitive *p, const dp_primitive_spec *spec) 
   for (int i = 0; i < SLOTS; i++) {
     slot *s = &p->slots[i];
     if (!s->present) continue;
-    DP_TRY(make_memory(p, &s->plain, &s->user));
+    DP_TRY(make_memory(p, &s->given, &s->user));
     if (!s->reordered) continue;
     DP_TRY(make_memory(p, &s->chosen, &s->own));
     CALL(dnnl_primitive_create(&s->reorder, s->reorder_desc));
@@ -312,6 +325,16 @@ dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *by
   return DP_OK;
 }
 
+dp_status dp_primitive_takes_blocks(const dp_primitive_spec *spec, bool *takes) {
+  dp_primitive *p;
+  *takes = true;
+  if (!spec->x_block && !spec->y_block) return DP_OK;
+  DP_TRY(create(spec, false, &p));
+  *takes = !(spec->x_block && p->slots[X].reordered) && !(spec->y_block && p->slots[Y].reordered);
+  dp_primitive_destroy(p);
+  return DP_OK;
+}
+
 dp_status dp_primitive_packed_bytes(const dp_primitive_spec *spec, uint64_t *bytes) {
   dp_primitive *p;
   DP_TRY(create(spec, false, &p));
@@ -336,10 +359,10 @@ dp_status dp_primitive_packs_alike(const dp_primitive_spec *a, const dp_primitiv
 static dp_status find_part(const dp_primitive *whole, const dp_primitive *part, int64_t first, bool *alike,
                            uint64_t *offset) {
   const dnnl_memory_desc_t *all = &whole->slots[W].chosen, *own = &part->slots[W].chosen;
-  const dnnl_memory_desc_t *plain = &part->slots[W].plain;
+  const dnnl_memory_desc_t *given = &part->slots[W].given;
   dnnl_memory_desc_t found;
   dnnl_dims_t at = {first};
-  *alike = all->ndims == own->ndims && dnnl_memory_desc_init_submemory(&found, all, plain->dims, at) == dnnl_success;
+  *alike = all->ndims == own->ndims && dnnl_memory_desc_init_submemory(&found, all, given->dims, at) == dnnl_success;
   if (!*alike) return DP_OK;
   *offset = (uint64_t)found.offset0 * dnnl_data_type_size(found.data_type);
   found.offset0 = 0;

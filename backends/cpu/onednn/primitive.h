@@ -1,9 +1,10 @@
-// A oneDNN primitive whose operands have plain layouts. Only this file's functions and isa.c call oneDNN 2.6 (version 3
-// has a different interface).
+// A oneDNN primitive whose operands have plain layouts, or images in blocks of channels. Only this file's functions and
+// isa.c call oneDNN 2.6 (version 3 has a different interface).
 //
-// oneDNN chooses the layouts it computes in. If one is not plain, the operand is copied to scratch before the
-// computation, or the result from scratch after it. The caller owns all memory except the primitive itself. A primitive
-// is made for a fixed number of threads; one thread at a time may run it, and it starts the others through OpenMP.
+// oneDNN chooses the layouts that convolutions compute in. If one is not the caller's, the operand is copied to scratch
+// before the computation, or the result from scratch after it. The caller owns all memory except the primitive itself.
+// A primitive is made for a fixed number of threads; one thread at a time may run it, and it starts the others through
+// OpenMP.
 #ifndef DP_BACKENDS_CPU_ONEDNN_PRIMITIVE_H
 #define DP_BACKENDS_CPU_ONEDNN_PRIMITIVE_H
 
@@ -26,9 +27,12 @@ typedef struct {
   // Convolutions: x, w, bias, y and their gradients are bfloat16, but dw is float32. Sums are float32, rounded once.
   bool bf16;
   bool packed;  // for DP_PRIMITIVE_CONV: w comes as dp_primitive_pack leaves it
+  // For DP_PRIMITIVE_CONV and pooling of two dims: x, y lie in blocks of so many channels, 8 or 16, which divide
+  // theirs. Pooling: both alike. 0: plain.
+  int64_t x_block, y_block;
   int threads;
-  // Where x, w and y are parts of the caller's tensors, what those have: the extent of the first spatial dim of x and of
-  // y, the input channels of a group of w. 0: they are whole.
+  // Where x, w and y are parts of the caller's tensors, what those have: the extent of the first spatial dim of x and
+  // of y, the input channels of a group of w. 0: they are whole.
   int64_t x_rows, y_rows, w_channels;
   bool grouped;  // w has a dim for groups, also if there is one
   // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
@@ -55,6 +59,8 @@ static inline int64_t dp_primitive_sample(const dp_primitive_spec *p, bool of_x)
 // The most scratch that the primitive needs. EX_SOFTWARE: oneDNN has no primitive for this spec; for bf16, none that
 // multiplies by the instruction for it.
 dp_status dp_primitive_scratch_bytes(const dp_primitive_spec *spec, uint64_t *bytes) DP_MUST_USE;
+// Whether the primitive computes on what lies in blocks as it lies, without a copy. EX_SOFTWARE as above.
+dp_status dp_primitive_takes_blocks(const dp_primitive_spec *spec, bool *takes) DP_MUST_USE;
 // The bytes of w in the layout that oneDNN chooses for it; 0: it is plain. Whether that of two specs is the same.
 // Whether w of `part` lies in that of `whole` as oneDNN would lay it out alone, and from which byte on; `first`: the
 // first of the whole's y_channels that it has. EX_SOFTWARE as above.

@@ -23,6 +23,12 @@ static const dp_local *local_at(const dp_kernel_spec *spec, int operand) {
   return operand == ABSENT ? NULL : operand == RESULT ? &spec->outputs[0].local : &spec->inputs[operand].local;
 }
 
+// The blocks of channels that the operand lies in; 0: it is plain.
+static int64_t block_at(const dp_kernel_spec *spec, int operand) {
+  if (operand == ABSENT) return 0;
+  return dp_layout_block(operand == RESULT ? spec->outputs[0].layout : spec->inputs[operand].layout);
+}
+
 static int64_t whole_count(const dp_local *local) {
   int64_t count = 1;
   for (int d = 0; d < local->rank; d++) count *= local->whole[d];
@@ -60,6 +66,8 @@ static dp_status spec_of(const dp_kernel_spec *spec, dp_primitive_kind kind, dp_
   p.y_channels = w ? w->extents[0] : x->extents[1];
   p.bf16 = spec->inputs[0].dtype == DP_BFLOAT16;
   p.packed = spec->packed;
+  p.x_block = block_at(spec, operands_of[kind].x);
+  p.y_block = w ? block_at(spec, RESULT) : p.x_block;
   p.bias = kind == DP_PRIMITIVE_CONV && spec->n_inputs > 2 && spec->inputs[2].present;
   p.window = whole_plane(x);
   if (kind != DP_PRIMITIVE_GLOBAL_AVERAGE_POOL)
@@ -108,6 +116,13 @@ static bool is_computed(const dp_kernel_spec *spec, const dp_local *x) {
   return spec->inputs[0].dtype == DP_FLOAT32;
 }
 
+// What is pooled lies as the result does; planes of one element lie in blocks as they do plain.
+static bool lies_alike(const dp_kernel_spec *spec, dp_primitive_kind kind) {
+  const dp_kernel_operand *x = &spec->inputs[0], *y = &spec->outputs[0];
+  if (operands_of[kind].w != ABSENT || x->layout == y->layout) return true;
+  return y->layout == DP_LAYOUT_PLAIN && y->local.extents[2] == 1 && y->local.extents[3] == 1;
+}
+
 // Whether the scratch for every n is known.
 static bool is_known(const dp_local *x) {
   if (x->rank < 3 || x->rank > 2 + DP_MAX_SPATIAL || x->symbolic & ~1u) return false;
@@ -118,7 +133,7 @@ static bool is_known(const dp_local *x) {
 
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   const dp_local *x = local_at(spec, operands_of[kind].x);
-  if (!is_computed(spec, x) || !is_known(x)) return false;
+  if (!is_computed(spec, x) || !is_known(x) || !lies_alike(spec, kind)) return false;
   dp_primitive_spec p;
   bool empty;
   dp_status status = spec_of(spec, kind, &p, &empty);
@@ -193,14 +208,15 @@ dp_status dp_windowed_run(const dp_kernel_spec *spec, void *state, const dp_prim
 
 // ---- runs of kernels ------------------------------------------------------------------------------------------------
 
-// bias: NULL for zeros.
+// bias: NULL for zeros. Plain channels are blocks of one.
 static void fill_with_bias(const dp_kernel_operand *y, const char *bias, char *to) {
   const int64_t channels = y->local.extents[1], count = dp_local_count(&y->local);
-  const int64_t plane = count ? count / y->local.extents[0] / channels : 0;
+  const int64_t block = dp_max_i64(1, dp_layout_block(y->layout));
+  const int64_t plane = count ? count / y->local.extents[0] / channels * block : 0;
   const size_t bytes = dp_type_bytes(y->dtype);
   for (int64_t i = 0; i < count; i++, to += bytes)
     if (bias)
-      memcpy(to, bias + (size_t)(i / plane % channels) * bytes, bytes);
+      memcpy(to, bias + (size_t)(i / plane * block % channels + i % block) * bytes, bytes);
     else
       memset(to, 0, bytes);
 }

@@ -1,5 +1,6 @@
-// Kernels of convolution and pooling by oneDNN: from a kernel's spec to parts of a primitive, in plain layouts. They
-// take float32, and convolutions bfloat16 (backends/cpu/bf16).
+// Kernels of convolution and pooling by oneDNN: from a kernel's spec to parts of a primitive. They take float32, and
+// convolutions bfloat16 (backends/cpu/bf16). Conv and pooling take images in blocks of channels too, if oneDNN computes
+// on them as they lie.
 //
 // If an extent is 0 there is no primitive: the state is NULL and run only fills the result.
 #ifndef DP_BACKENDS_CPU_ONEDNN_WINDOWED_H

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { DP_VECTOR_WIDEST = 4096 };  // columns of a plane
+enum { DP_VECTOR_WIDEST = 4096, DP_VECTOR_BLOCK = 16 };  // columns of a plane; channels of a block
 
 // Windows on a plane x (rows, columns) that give a plane y; windows reach over the edges by the padding. Each window
 // has an element of x.
@@ -19,6 +19,9 @@ typedef struct {
 typedef struct {
   // y = the largest element of each window; NaN counts as the largest. x[1] <= DP_VECTOR_WIDEST.
   void (*pool)(const dp_plane_window *w, const float *x, float *y);
+  // The same of 8 or 16 channels that lie side by side, for each element of a plane. Of any width.
+  void (*pool_8)(const dp_plane_window *w, const float *x, float *y);
+  void (*pool_16)(const dp_plane_window *w, const float *x, float *y);
   // dx (x) = zeros, to which each window's dy is added at its first largest element in row-major order.
   void (*gradient)(const dp_plane_window *w, const float *x, const float *dy, float *dx);
 } dp_vector_max_pool;

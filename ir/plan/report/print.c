@@ -6,6 +6,7 @@
 
 #include "ir/file/proto.h"
 #include "ir/graph/op.h"
+#include "ir/plan/layout.h"
 #include "ir/plan/options.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/report/stages.h"
@@ -93,7 +94,7 @@ static void print_operand(const printer *p, const char *arrow, uint32_t number) 
   else
     fputs(dp_type_name((dp_dtype)t->dtype), p->out);
   print_placements(p, t->n_placements, t->placements);
-  if (t->layout == DP__LAYOUT__NHWC) fputs(" nhwc", p->out);
+  if (t->layout != DP__LAYOUT__PLAIN) fprintf(p->out, " %s", dp_text_layouts[dp_plan_to_layout(t->layout)]);
   print_micro(p, t->micro);
   print_bytes(p, t->space, t->offset, t->bytes);
   fputc('\n', p->out);

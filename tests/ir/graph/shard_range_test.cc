@@ -204,4 +204,54 @@ TEST(ShardRange, NothingToSplit) {
   EXPECT_EQ(checked, 48);
 }
 
+// What a device holds of an image, block by block, is what it holds of the tensor of rank 5: the elements of the whole
+// come in the same order. Where some device has no whole blocks, there is no such tensor.
+TEST(InBlocks, AreTensorsOfRankFive) {
+  const int64_t block = 4, height = 2, width = 3;
+  int made = 0, none = 0;
+  for (int64_t channels : {0, 4, 8, 12, 16, 6, 24})
+    for (int64_t devices : {1, 2, 3})
+      for (int64_t unit : {1, 2, 4, 8}) {
+        if (channels % unit) continue;
+        const dp_shape shape = {4, {dp_dim_batch(), dp_dim_of(channels), dp_dim_of(height), dp_dim_of(width)}};
+        const Placements on = {dp_shard_in(1, 1, unit)};
+        const dp_mesh mesh = MeshOf({devices});
+        const bool whole = channels / unit % devices == 0 && channels / devices % block == 0;
+        for (int64_t device = 0; device < devices; device++) {
+          const dp_local image = dp_shard_range(&shape, on.data(), &mesh, &device, 2);
+          dp_local plain;
+          ASSERT_EQ(dp_local_in_blocks(&image, block, &plain), whole) << channels << " on " << devices;
+          (whole ? made : none)++;
+          if (!whole) continue;
+          EXPECT_EQ(plain.rank, 5);
+          EXPECT_EQ(dp_local_count(&plain), dp_local_count(&image));
+          EXPECT_EQ(plain.extents[4], block);
+          for (int64_t b = 0; b < plain.extents[1]; b++)
+            for (int64_t c = 0; c < block; c++)
+              EXPECT_EQ(dp_local_to_whole(&plain, 1, b) * block + c, dp_local_to_whole(&image, 1, b * block + c));
+          EXPECT_EQ(dp_local_most(&plain, 1) * block, dp_local_most(&image, 1));
+          EXPECT_EQ(plain.symbolic, image.symbolic);
+        }
+      }
+  EXPECT_GT(made, 10);
+  EXPECT_GT(none, 10);
+}
+
+TEST(InBlocks, OthersAreNone) {
+  const int64_t first = 0;
+  const dp_mesh mesh = MeshOf({2});
+  dp_local plain;
+  const auto has = [&](const dp_shape &shape, dp_placement at, int64_t block) {
+    const dp_local local = dp_shard_range(&shape, &at, &mesh, &first, 8);
+    return dp_local_in_blocks(&local, block, &plain);
+  };
+  const dp_dim n = dp_dim_batch(), c = dp_dim_of(16), one = dp_dim_of(1);
+  EXPECT_TRUE(has({4, {n, c, one, one}}, dp_replicate(), 8));
+  EXPECT_FALSE(has({4, {n, c, one, one}}, dp_replicate(), 0)) << "no blocks";
+  EXPECT_FALSE(has({4, {n, c, one, one}}, dp_shard_in(1, 2, 1), 8)) << "the halves of a device's channels lie apart";
+  EXPECT_FALSE(has({4, {c, n, one, one}}, dp_replicate(), 8)) << "as many channels as samples";
+  EXPECT_FALSE(has({3, {n, c, one}}, dp_replicate(), 8));
+  EXPECT_FALSE(has({5, {n, c, one, one, one}}, dp_replicate(), 8));
+}
+
 }  // namespace

@@ -78,6 +78,80 @@ TEST(Layout, ImagesOfKernelsMayBeNhwc) {
             "");
 }
 
+const char kWide[] = R"dpt(model wide {
+  input x: float32[N,16,6,6]
+  parameter c1: float32[32,16,3,3] = kaiming_uniform() shard(tensor=0)
+  parameter c2: float32[24,32,3,3] = kaiming_uniform() shard(tensor=1)
+  parameter c3: float32[5,24,1,1] = kaiming_uniform()
+  h = Conv(x, c1)
+  r = Relu(h)
+  y = Conv(r, c2)
+  z = Conv(y, c3)
+  output z
+})dpt";
+
+// Whatever was chosen, all tensors but these are plain.
+Dp__Program *MakePlain(Dp__Plan *plan) {
+  Dp__Program *infer = plan->roles[0]->programs[0];
+  for (size_t t = 0; t < infer->n_tensors; t++) infer->tensors[t]->layout = DP__LAYOUT__PLAIN;
+  return infer;
+}
+
+// All tensors of these values, in transient memory.
+Verdict CheckBlocks(const std::string &options, const std::vector<const char *> &values, Dp__Layout layout) {
+  return CheckDamaged(kWide, "batch=6 no-fuse=yes mode=infer " + options, [&](Dp__Plan *p) {
+    Dp__Program *infer = MakePlain(p);
+    int found = 0;
+    for (const char *value : values)
+      for (size_t t = 0; t < infer->n_tensors; t++) {
+        if (strcmp(p->graphs[infer->graph]->values[infer->tensors[t]->value]->name, value) ||
+            infer->tensors[t]->space != DP__SPACE__TRANSIENT)
+          continue;
+        infer->tensors[t]->layout = layout;
+        found++;
+      }
+    if (!found) throw std::runtime_error("no tensor");
+  });
+}
+
+TEST(Layout, ImagesMayLieInWholeBlocks) {
+  const std::string split = "mesh=tensor:2 strategy=manual";
+  EXPECT_EQ(CheckBlocks("", {"h", "r"}, DP__LAYOUT__NCHW16C).message, "");
+  EXPECT_EQ(CheckBlocks("", {"h", "r"}, DP__LAYOUT__NCHW8C).message, "");
+  EXPECT_EQ(CheckBlocks("", {"y"}, DP__LAYOUT__NCHW8C).message, "");
+  EXPECT_EQ(CheckBlocks("strategy=data devices=4", {"h", "r"}, DP__LAYOUT__NCHW16C).message, "");
+  EXPECT_EQ(CheckBlocks(split, {"h", "r"}, DP__LAYOUT__NCHW16C).message, "") << "16 channels on each device";
+  EXPECT_EQ(CheckBlocks("mesh=tensor:4 strategy=manual", {"h", "r"}, DP__LAYOUT__NCHW8C).message, "");
+}
+
+TEST(Layout, OthersDoNotLieInBlocks) {
+  const auto refused = [](const std::string &options, const std::vector<const char *> &values, Dp__Layout layout) {
+    const Verdict v = CheckBlocks(options, values, layout);
+    EXPECT_EQ(v.rule, "TENSOR.LAYOUT") << v.message;
+    EXPECT_NE(v.message.find("no whole blocks"), std::string::npos) << v.message;
+  };
+  refused("", {"y"}, DP__LAYOUT__NCHW16C);                                    // 24 channels
+  refused("mesh=tensor:4 strategy=manual", {"h", "r"}, DP__LAYOUT__NCHW16C);  // 8 on each device
+  refused("mesh=tensor:3 strategy=manual", {"h", "r"}, DP__LAYOUT__NCHW8C);   // 10 or 11
+}
+
+TEST(Layout, BlocksOfOneSizeAreNotThoseOfAnother) {
+  const Verdict v = CheckDamaged(kWide, "batch=6 no-fuse=yes mode=infer", [](Dp__Plan *p) {
+    Dp__Program *infer = MakePlain(p);
+    Dp__Instruction *relu = nullptr;
+    EachStep(infer, [&](Dp__Instruction *in) {
+      if (!relu && !strcmp(in->op, "Relu")) relu = in;
+    });
+    Dp__DeviceTensor *written = infer->tensors[relu->inputs[0] - 1];
+    ToEnd(p, infer->tensors[relu->outputs[0] - 1], DP__SPACE__TRANSIENT);  // not over its operand
+    Dp__DeviceTensor *read = AddCopy(infer, written);
+    written->layout = DP__LAYOUT__NCHW8C;
+    read->layout = DP__LAYOUT__NCHW16C;
+    relu->inputs[0] = static_cast<uint32_t>(infer->n_tensors);
+  });
+  EXPECT_EQ(v.rule, "MEANING.CONTENT") << v.message;
+}
+
 TEST(Layout, OthersArePlain) {
   for (Dp__Space space : {DP__SPACE__PERSISTENT, DP__SPACE__HOST_INPUT}) {
     const Verdict v = Check(

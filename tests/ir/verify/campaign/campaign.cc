@@ -142,6 +142,7 @@ std::vector<Family> MakeFamilies() {
        kConvolved,
        "batch=5 target=cuda precision=fp16 strategy=zero zero-stage=3",
        {"data:2"}},
+      {"convolved, in blocks", kWide, "batch=5 mode=infer precision=fp32", {"data:2", "data:3"}},
       {"half", kHalf, "batch=5 precision=fp16", {"data:2", "data:3"}},
       {"half, parameters sharded", kHalf, "batch=5 precision=fp16 strategy=zero zero-stage=3", {"data:2", "data:3"}},
       {"half, two stages", kHalf, "batch=7 microbatches=3 precision=fp16", {"pipe:2"}},

@@ -240,9 +240,11 @@ TEST(Oracle, UndamagedPlansAgree) {
       // Statistics over each device's own samples may differ between meshes.
       if (!family.text || m.options.find("batchnorm=local") != std::string::npos) continue;
       const std::string batch = m.options.substr(0, m.options.find(' '));
-      const bool half = m.options.find("precision=fp16") != std::string::npos;
-      const std::vector<uint8_t> packed =
-          CompilePacked(family.text, batch + (half ? " precision=fp16" : " precision=fp64"));
+      const auto has = [&](const char *words) { return m.options.find(words) != std::string::npos; };
+      const std::string precision = has("precision=fp16")   ? " precision=fp16"
+                                    : has("precision=fp32") ? " precision=fp32 mode=infer"
+                                                            : " precision=fp64";
+      const std::vector<uint8_t> packed = CompilePacked(family.text, batch + precision);
       Edit one(packed, 0);
       Logical logical(packed);
       EXPECT_EQ(Differs(whole.plan, *m.logical, Carry(one.plan, logical, 5), 5), "");

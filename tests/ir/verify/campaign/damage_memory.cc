@@ -97,14 +97,17 @@ static uint32_t *ChooseImage(Edit &e) {
   return e.ChooseWhere(Any, &in) ? ChooseOperand(e, in) : nullptr;
 }
 
-static void Turn(Dp__DeviceTensor *t) {
-  t->layout = t->layout == DP__LAYOUT__NHWC ? DP__LAYOUT__PLAIN : DP__LAYOUT__NHWC;
+// Says that it lies in another layout than it does, any of them.
+static void Turn(Edit &e, Dp__DeviceTensor *t) {
+  const int others = DP__LAYOUT__NCHW16C - DP__LAYOUT__PLAIN, was = t->layout - DP__LAYOUT__PLAIN;
+  t->layout = static_cast<Dp__Layout>(DP__LAYOUT__PLAIN +
+                                      (was + 1 + static_cast<int>(e.UpTo(static_cast<size_t>(others)))) % (others + 1));
 }
 
 // For whoever writes it and whoever reads it: where kernels alone do, it says the same.
 bool LayoutTensor(Edit &e) {
   uint32_t *operand = ChooseImage(e);
-  if (operand) Turn(e.Tensor(*operand));
+  if (operand) Turn(e, e.Tensor(*operand));
   return operand;
 }
 
@@ -113,7 +116,7 @@ bool LayoutOperand(Edit &e) {
   uint32_t *operand = ChooseImage(e);
   if (!operand) return false;
   *operand = e.Clone(*operand);
-  Turn(e.Tensor(*operand));
+  Turn(e, e.Tensor(*operand));
   return true;
 }
 

@@ -232,8 +232,8 @@ class Machine {
 // plan has.
 std::vector<Batch> Batches(const Dp__Plan *plan);
 Outcome Carry(const Dp__Plan *plan, const Logical &logical, unsigned seed);
-// "" if the plan gives the same numbers (to 1e-9; to 1e-3 of the largest in 16 bits), else the first difference, or why
-// it cannot be executed.
+// "" if the plan gives the same numbers (to 1e-9; to 1e-3 of the largest in 16 bits, 1e-5 in float32), else the first
+// difference, or why it cannot be executed.
 std::string Differs(const Dp__Plan *plan, const Logical &logical, const Outcome &expected, unsigned seed);
 
 }  // namespace dp_test

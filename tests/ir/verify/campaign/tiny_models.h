@@ -109,6 +109,26 @@ inline const char kConvolved[] = R"dpt(model convolved {
   output logits
 })dpt";
 
+// In inference, images between convolutions can be in blocks of channels.
+inline const char kWide[] = R"dpt(model wide {
+  input x: float32[N,2,4,3]
+  parameter c1.w: float32[16,2,3,3] = kaiming_uniform()
+  parameter c2.w: float32[32,16,2,2] = kaiming_uniform()
+  parameter c3.w: float32[16,32,1,1] = kaiming_uniform()
+  parameter fc.w: float32[3,16] = kaiming_uniform()
+  c1 = Conv(x, c1.w) {pads=[1,1,1,1]}
+  r1 = Relu(c1)
+  p = MaxPool(r1) {kernel_shape=[2,2], pads=[0,0,1,1]}
+  c2 = Conv(p, c2.w)
+  t = Tanh(c2)
+  s = Add(t, c2)
+  c3 = Conv(s, c3.w)
+  g = GlobalAveragePool(c3)
+  f = Flatten(g)
+  logits = Gemm(f, fc.w) {transB=1}
+  output logits
+})dpt";
+
 // For float16: large inputs make large gradients, and no larger numbers before.
 inline const char kHalf[] = R"dpt(model half {
   loss "softmax_cross_entropy(logits,label)"

@@ -1,0 +1,128 @@
+// Images in blocks of channels (passes/emit/layout.c) change no result: plans for inference give the bits that plans in
+// which all tensors are plain give, on one device and several, for each number of samples.
+#include <set>
+
+#include "backends/cpu/target.h"
+#include "tests/end_to_end/resnet.h"
+#include "tests/end_to_end/training.h"
+
+namespace dp_test {
+namespace {
+
+// A residual block, pooling of each kind, channels that are joined, scaled by planes of one element and by channel.
+const char kBlocks[] = R"dpt(model blocks {
+  input x: float32[N,1,8,8]
+  parameter a.w: float32[32,1,3,3] = kaiming_uniform()
+  parameter a.b: float32[32] = kaiming_uniform(9)
+  parameter b.w: float32[32,32,3,3] = kaiming_uniform()
+  parameter c.w: float32[64,32,1,1] = kaiming_uniform()
+  parameter d.w: float32[64,32,1,1] = kaiming_uniform()
+  parameter e.w: float32[5,64,1,1] = kaiming_uniform()
+  parameter f.w: float32[64,5,1,1] = kaiming_uniform()
+  parameter g.w: float32[16,64,3,3] = kaiming_uniform()
+  parameter h.w: float32[32,1,3,3] = kaiming_uniform()
+  parameter s: float32[64,1,1] = normal(0,1)
+  a = Conv(x, a.w, a.b) {pads=[1,1,1,1]}
+  ra = Relu(a)
+  p = MaxPool(ra) {kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]}
+  b = Conv(p, b.w) {pads=[1,1,1,1]}
+  rb = Relu(b)
+  c = Conv(rb, c.w)
+  d = Conv(p, d.w)
+  sum = Add(c, d)
+  r = Relu(sum)
+  m = GlobalAveragePool(r)
+  e = Conv(m, e.w)
+  re = Relu(e)
+  f = Conv(re, f.w)
+  sf = Sigmoid(f)
+  scaled = Mul(r, sf)
+  by = Mul(scaled, s)
+  v = AveragePool(by) {kernel_shape=[2,2], strides=[2,2]}
+  g = Conv(v, g.w) {pads=[1,1,1,1]}
+  both = Concat(g, g) {axis=1}
+  y = Conv(both, h.w) {group=32}
+  output y
+})dpt";
+
+// Weights split over axis `tensor`: 32 channels on two devices are 16 each, two blocks of 8, and 11, 10 and 11 on
+// three.
+const char kSplit[] = R"dpt(model split {
+  input x: float32[N,1,8,8]
+  parameter a.w: float32[32,1,3,3] = kaiming_uniform() shard(tensor=0)
+  parameter b.w: float32[32,32,3,3] = kaiming_uniform() shard(tensor=1)
+  parameter c.w: float32[16,32,3,3] = kaiming_uniform()
+  a = Conv(x, a.w) {pads=[1,1,1,1]}
+  ra = Relu(a)
+  b = Conv(ra, b.w)
+  rb = Relu(b)
+  y = Conv(rb, c.w)
+  output y
+})dpt";
+
+size_t CountBlocked(const Plan &plan) {
+  size_t count = 0;
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t p = 0; p < plan->roles[r]->n_programs; p++)
+      for (size_t t = 0; t < plan->roles[r]->programs[p]->n_tensors; t++)
+        count += plan->roles[r]->programs[p]->tensors[t]->layout > DP__LAYOUT__NHWC;
+  return count;
+}
+
+const struct {
+  const char *model, *options;
+  size_t least;  // tensors in blocks
+} kCases[] = {
+    {kBlocks, "", 14},
+    {kBlocks, "threads=2", 14},
+    {kBlocks, "no-fuse=yes", 14},
+    {kBlocks, "strategy=data devices=3", 14},
+    {kBlocks, "mesh=pipe:2 strategy=pipeline microbatches=1", 8},
+    {kSplit, "mesh=tensor:2 strategy=manual", 4},
+    {kSplit, "mesh=tensor:3 strategy=manual", 0},
+    {kSplit, "mesh=data:2,tensor:2 strategy=manual", 4},
+};
+
+// Without an instruction set all tensors are plain.
+bool HasBlocks() { return dp_target_cpu.isa(); }
+
+TEST(Blocked, ChangesNoBit) {
+  for (const auto &c : kCases)
+    for (int workers : {1, 3}) {
+      SCOPED_TRACE(std::string(c.options) + " " + std::to_string(workers));
+      RunOptions options;
+      options.workers = workers;
+      const std::string common = std::string("batch=6 mode=infer ") + c.options;
+      const Plan blocked = Compile(c.model, common), plain = Compile(c.model, common + " layout=plain");
+      EXPECT_GE(CountBlocked(blocked), HasBlocks() ? c.least : 0);
+      EXPECT_EQ(CountBlocked(plain), 0u);
+      Training a(blocked, options), b(plain, options);
+      for (int64_t n : {6, 1, 5, 6, 2, 3, 1}) EXPECT_EQ(a.Infer(n, n), b.Infer(n, n)) << n;
+    }
+}
+
+// Plain are the picture, and the means of the last images, whose planes have one element.
+TEST(Blocked, OfResNet50NothingElseIsPlain) {
+  if (!HasBlocks()) GTEST_SKIP() << "oneDNN needs AVX2";
+  const std::string text = ResNetText(true).Text();
+  const Plan plan = Compile(text.c_str(), "batch=3 mode=infer");
+  const Dp__Program *program = plan->roles[0]->programs[0];
+  std::set<std::string> images;
+  for (size_t t = 0; t < program->n_tensors; t++) {
+    const Dp__DeviceTensor *tensor = program->tensors[t];
+    const Dp__Value *value = plan->graphs[program->graph]->values[tensor->value];
+    const bool image =
+        value->type && value->type->shape && value->type->shape->n_dims == 4 && tensor->space == DP__SPACE__TRANSIENT;
+    if (image && tensor->layout == DP__LAYOUT__PLAIN) images.insert(value->name);
+  }
+  EXPECT_EQ(images, (std::set<std::string>{"mean", "x"}));
+  EXPECT_GT(CountBlocked(plan), 100u);
+}
+
+// Gradients have no kernels for blocks, and BatchNormalization in training has none either.
+TEST(Blocked, TrainingIsPlain) {
+  EXPECT_EQ(CountBlocked(Compile(kBlocks, "batch=6 loss=mse(y,target) optimizer=sgd(lr=0.1)")), 0u);
+}
+
+}  // namespace
+}  // namespace dp_test
