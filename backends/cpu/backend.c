@@ -9,11 +9,28 @@
 #include "backends/cpu/target.h"
 #include "ir/base/tsan.h"
 
-// Mapped straight from the operating system: zeroed, and memory that a plan never touches costs nothing.
+enum { LARGE_PAGE = 2 << 20 };
+
+// A mapping whose first byte is aligned to a large page. No page reaches beyond its end.
+static char *map_aligned(uint64_t bytes) {
+  const int protection = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  char *whole = mmap(NULL, bytes + LARGE_PAGE, protection, flags, -1, 0);
+  if (whole == MAP_FAILED) return whole;
+  char *memory = (char *)dp_align_up((uintptr_t)whole, LARGE_PAGE);
+  const uint64_t before = (uint64_t)(memory - whole), held = dp_align_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE));
+  if (before) munmap(whole, before);
+  munmap(memory + held, bytes + LARGE_PAGE - before - held);
+  return memory;
+}
+
+// Mapped straight from the operating system: zeroed, and memory that a plan never touches costs nothing but the rest of
+// a page. Pages are large where the system has such, since a first step would spend much of its time on small ones.
 static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
   (void)place, (void)alignment;  // pages are aligned more than any kernel needs
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
+  char *memory = map_aligned(bytes);
+  if (memory == MAP_FAILED) return NULL;
+  madvise(memory, bytes, MADV_HUGEPAGE);  // refused by systems without them
+  return memory;
 }
 
 static void release(dp_place place, void *memory, uint64_t bytes) {
