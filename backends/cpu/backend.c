@@ -6,20 +6,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/target.h"
+#include "ir/base/machine.h"
 #include "ir/base/tsan.h"
-
-enum { LARGE_PAGE = 2 << 20 };
 
 // A mapping whose first byte is aligned to a large page. No page reaches beyond its end.
 static char *map_aligned(uint64_t bytes) {
   const int protection = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
-  char *whole = mmap(NULL, bytes + LARGE_PAGE, protection, flags, -1, 0);
+  char *whole = mmap(NULL, bytes + DP_LARGE_PAGE, protection, flags, -1, 0);
   if (whole == MAP_FAILED) return whole;
-  char *memory = (char *)dp_align_up((uintptr_t)whole, LARGE_PAGE);
+  char *memory = (char *)dp_align_up((uintptr_t)whole, DP_LARGE_PAGE);
   const uint64_t before = (uint64_t)(memory - whole), held = dp_align_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE));
   if (before) munmap(whole, before);
-  munmap(memory + held, bytes + LARGE_PAGE - before - held);
+  munmap(memory + held, bytes + DP_LARGE_PAGE - before - held);
   return memory;
 }
 
@@ -29,7 +29,7 @@ static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
   (void)place, (void)alignment;  // pages are aligned more than any kernel needs
   char *memory = map_aligned(bytes);
   if (memory == MAP_FAILED) return NULL;
-  madvise(memory, bytes, MADV_HUGEPAGE);  // refused by systems without them
+  dp_machine_want_large_pages(memory, bytes);
   return memory;
 }
 
@@ -104,10 +104,16 @@ static void leave(void *detector, const dp_range *ranges, int count) {
 #define LEAVE NULL
 #endif
 
+static void expect(const dp_kernel *kernel) {
+  if (kernel->expect) kernel->expect();
+}
+
 const dp_backend dp_backend_cpu = {
     .name = "cpu",
     .target = &dp_target_cpu,
     .computes = true,
+    .expect = expect,
+    .settle = dp_sgemm_code_settle,
     .allocate = allocate,
     .release = release,
     .resident = resident,
