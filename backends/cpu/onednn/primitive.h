@@ -9,6 +9,10 @@
 
 #include "ir/ops/geometry.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum {
   DP_PRIMITIVE_CONV,
   DP_PRIMITIVE_CONV_GRAD_INPUT,      // w, dy -> dx
@@ -62,4 +66,7 @@ dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, i
                              int64_t lda, const float *b, int64_t ldb, float beta, float *y, int64_t ldy,
                              int threads) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

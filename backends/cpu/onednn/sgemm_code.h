@@ -4,6 +4,10 @@
 
 #include "ir/base/base.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Begins to generate it on a thread of its own, and returns at once. Only after the instruction set is chosen (isa.h),
 // as a kernel's `expect` is called.
 void dp_sgemm_code_expect(void);
@@ -12,4 +16,7 @@ dp_status dp_sgemm_code_prepare(void) DP_MUST_USE;
 // Returns when the thread has ended.
 void dp_sgemm_code_settle(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
