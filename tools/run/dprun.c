@@ -15,12 +15,15 @@
 #include "tools/run/line.h"
 #include "tools/run/weights.h"
 
+// The file's tensors go once the session has them.
 static dp_status load_weights(const dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   const bool infer = o->infer || o->generate.count >= 0;
+  dp_arena *arena = dp_arena_create_within(run->arena);
   dp_weights weights;
-  DP_TRY(dp_dprun_init_load(run->arena, run->session, &o->init, o->checkpoints ? NULL : o->save, infer, &weights));
+  DP_TRY(dp_dprun_init_load(arena, run->session, &o->init, o->checkpoints ? NULL : o->save, infer, &weights));
   if (!o->quiet) dp_weights_note(&o->init, &weights);
+  dp_arena_destroy(arena);
   return DP_OK;
 }
 
