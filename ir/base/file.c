@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ir/base/spool.h"
 #include "ir/base/machine.h"
+#include "ir/base/spool.h"
 #include "ir/base/standard.h"
 
 enum { BUFFER_BYTES = 1 << 16 };
