@@ -153,7 +153,6 @@ static dp_status load_detector(dp_session *s) {
 static dp_status load(void *arg) {
   dp_session *s = arg;
   const dp_peers *peers = s->binding.peers;
-  DP_TRY(dp_target_hold(s->plan, s->memory.backend));
   if (peers && !s->executor.calls->arrive)
     return dp_fail(EX_UNAVAILABLE, "backend %s cannot share a plan with other processes", s->memory.backend->name);
   DP_TRY(dp_plan_model(s->arena, s->plan, &s->model));
@@ -204,6 +203,7 @@ static dp_status create(const Dp__Plan *plan, const dp_backend *backend, const d
 
 dp_status dp_session_create(const Dp__Plan *plan, const dp_backend *backend, const dp_session_options *options,
                             dp_session **session) {
+  DP_TRY(dp_target_hold(plan, backend));
   dp_expect(plan, backend);
   dp_status status = create(plan, backend, options, session);
   if (status && backend->settle) backend->settle();

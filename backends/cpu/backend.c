@@ -6,14 +6,31 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/target.h"
+#include "ir/base/machine.h"
 #include "ir/base/tsan.h"
 
-// Mapped straight from the operating system: zeroed, and memory that a plan never touches costs nothing.
+// A mapping whose first byte is aligned to a large page. No page reaches beyond its end.
+static char *map_aligned(uint64_t bytes) {
+  const int protection = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  char *whole = mmap(NULL, bytes + DP_LARGE_PAGE, protection, flags, -1, 0);
+  if (whole == MAP_FAILED) return whole;
+  char *memory = (char *)dp_align_up((uintptr_t)whole, DP_LARGE_PAGE);
+  const uint64_t before = (uint64_t)(memory - whole), held = dp_align_up(bytes, (uint64_t)sysconf(_SC_PAGESIZE));
+  if (before) munmap(whole, before);
+  munmap(memory + held, bytes + DP_LARGE_PAGE - before - held);
+  return memory;
+}
+
+// Mapped straight from the operating system: zeroed, and memory that a plan never touches costs nothing but the rest of
+// a page. Pages are large where the system has such, since a first step would spend much of its time on small ones.
 static void *allocate(dp_place place, uint64_t bytes, uint64_t alignment) {
   (void)place, (void)alignment;  // pages are aligned more than any kernel needs
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
+  char *memory = map_aligned(bytes);
+  if (memory == MAP_FAILED) return NULL;
+  dp_machine_want_large_pages(memory, bytes);
+  return memory;
 }
 
 static void release(dp_place place, void *memory, uint64_t bytes) {
@@ -87,10 +104,16 @@ static void leave(void *detector, const dp_range *ranges, int count) {
 #define LEAVE NULL
 #endif
 
+static void expect(const dp_kernel *kernel) {
+  if (kernel->expect) kernel->expect();
+}
+
 const dp_backend dp_backend_cpu = {
     .name = "cpu",
     .target = &dp_target_cpu,
     .computes = true,
+    .expect = expect,
+    .settle = dp_sgemm_code_settle,
     .allocate = allocate,
     .release = release,
     .resident = resident,

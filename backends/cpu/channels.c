@@ -255,6 +255,7 @@ const dp_kernel dp_kernel_channels_Region = {
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
+    .shares_state = true,
     .release = release,
     .run = run,
 };
@@ -272,6 +273,7 @@ const dp_kernel dp_kernel_fast_channels_Region = {
     .match = match_fast,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare_fast,
+    .shares_state = true,
     .release = release,
     .run = run,
 };

@@ -152,6 +152,7 @@ const dp_kernel dp_kernel_rows_Region = {
     .match = match,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare,
+    .shares_state = true,
     .release = release,
     .run = run,
 };
@@ -169,6 +170,7 @@ const dp_kernel dp_kernel_fast_rows_Region = {
     .match = match_fast,
     .scratch_bytes = scratch_bytes,
     .prepare = prepare_fast,
+    .shares_state = true,
     .release = release,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/base/base.h"
+#include "ir/base/machine.h"
 
 enum { FIRST_CHUNK_BYTES = 16 << 10, LAST_CHUNK_BYTES = 4 << 20, LARGE_BYTES = 256 << 10, ALIGNMENT = 16 };
 enum { FIRST_INNER_BYTES = 1 << 10 };  // arenas within others may be many and small
@@ -105,6 +106,13 @@ dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) {
   return status;
 }
 
+// Zeroed; NULL: there is no memory.
+static void *allocate(size_t bytes) {
+  void *memory = calloc(1, bytes);
+  if (memory) dp_machine_want_large_pages(memory, bytes);
+  return memory;
+}
+
 // The most that may be allocated still.
 static size_t bytes_left(const dp_arena *arena) {
   size_t left = SIZE_MAX;
@@ -114,7 +122,7 @@ static size_t bytes_left(const dp_arena *arena) {
 }
 
 static void *add_large(dp_arena *arena, size_t bytes) {
-  large *l = bytes > bytes_left(arena) ? NULL : calloc(1, sizeof *l + bytes);
+  large *l = bytes > bytes_left(arena) ? NULL : allocate(sizeof *l + bytes);
   if (!l) give_up(arena);
   l->bytes = bytes;
   l->next = arena->larges;
@@ -138,7 +146,7 @@ static void add_chunk(dp_arena *arena, size_t bytes) {
   size_t size = bytes > arena->next_chunk_bytes ? bytes : arena->next_chunk_bytes;
   if (bytes > left) give_up(arena);
   if (size > left) size = left;
-  chunk *c = calloc(1, sizeof *c + size);
+  chunk *c = allocate(sizeof *c + size);
   if (!c) give_up(arena);
   c->size_bytes = size;
   c->next = arena->chunks;

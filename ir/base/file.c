@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ir/base/machine.h"
 #include "ir/base/spool.h"
 #include "ir/base/standard.h"
 
@@ -60,6 +61,7 @@ dp_status dp_file_read(dp_arena *arena, const char *path, size_t max_bytes, uint
     close(fd);
     return dp_fail(DP_EX_MEMORY, "%s: out of memory: cannot hold its %zu bytes", path, size);
   }
+  dp_machine_want_large_pages(buffer, size);
   size_t got = 0;
   while (got < size) {
     ssize_t r = read(fd, buffer + got, size - got);

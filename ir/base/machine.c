@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 // ---- control groups -------------------------------------------------------------------------------------------------
@@ -140,4 +141,10 @@ int64_t dp_machine_memory(void) {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   const int64_t all = pages > 0 && page > 0 ? pages * page : INT64_MAX;
   return dp_min_i64(all, own_limits()->memory_bytes);
+}
+
+void dp_machine_want_large_pages(void *memory, size_t bytes) {
+  const uintptr_t first = dp_align_up((uintptr_t)memory, DP_LARGE_PAGE),
+                  end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(DP_LARGE_PAGE - 1);
+  if (first < end) madvise((void *)first, end - first, MADV_HUGEPAGE);  // refused by systems without them
 }

@@ -15,6 +15,11 @@ int64_t dp_machine_cores(void);
 // Bytes of physical memory, at most as many as its control groups may have. Thread-safe.
 int64_t dp_machine_memory(void);
 
+// Asks the system for large pages in memory that is going to be touched for the first time, as far as whole ones lie in
+// it. On small ones that takes longer than what is done with the memory. Thread-safe.
+enum { DP_LARGE_PAGE = 2 << 20 };  // bytes
+void dp_machine_want_large_pages(void *memory, size_t bytes);
+
 // What control groups allow, of either version and of all groups above them (cgroups(7)); INT64_MAX: they set no limit.
 typedef struct {
   int64_t cores, memory_bytes;

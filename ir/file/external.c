@@ -8,6 +8,8 @@
 #include "ir/base/names.h"
 #include "ir/graph/type.h"
 
+enum { ALIGNMENT = 16 };  // bytes, of tensors in memory
+
 // ---- search ---------------------------------------------------------------------------------------------------------
 
 typedef struct search search;
@@ -121,7 +123,8 @@ typedef struct {
   const char *path;
   bool open;
   dp_safetensors file;
-  uint8_t **copies;  // of each tensor of the file, made on first use
+  uint8_t **places;  // of each tensor of the file, in one block, whose pages can be large
+  bool *there;       // (tensors) read
 } fetching;
 
 static dp_status open_file(search *s, fetching *f) {
@@ -131,7 +134,15 @@ static dp_status open_file(search *s, fetching *f) {
   DP_TRY(dp_status_context(dp_safetensors_open(s->arena, file, &f->file),
                            "%s keeps its large tensors in a file beside it", f->path));
   f->open = true;
-  f->copies = dp_alloc_n(s->arena, f->file.count, sizeof *f->copies);
+  f->there = dp_alloc_n(s->arena, f->file.count, sizeof *f->there);
+  f->places = dp_alloc_n(s->arena, f->file.count, sizeof *f->places);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < f->file.count; i++) bytes += dp_align_up(f->file.tensors[i].tensor.bytes, ALIGNMENT);
+  uint8_t *at = dp_alloc(s->arena, bytes);
+  for (size_t i = 0; i < f->file.count; i++) {
+    f->places[i] = at;
+    at += dp_align_up(f->file.tensors[i].tensor.bytes, ALIGNMENT);
+  }
   return DP_OK;
 }
 
@@ -157,14 +168,13 @@ static dp_status bring_in(search *s, Dp__Tensor *m, const char *holder) {
     return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' does not have the type and shape that %s expects", f->path,
                    m->external, f->path);
   const size_t i = (size_t)(found - f->file.tensors);
-  if (!f->copies[i]) {
-    f->copies[i] = dp_alloc(s->arena, tensor->bytes);
-    DP_TRY(dp_safetensors_read(&f->file, found, f->copies[i]));
-  }
-  if (dp_hash64(f->copies[i], tensor->bytes) != m->xxh3)
+  uint8_t *data = f->places[i];
+  if (!f->there[i]) DP_TRY(dp_safetensors_read(&f->file, found, data));
+  f->there[i] = true;
+  if (dp_hash64(data, tensor->bytes) != m->xxh3)
     return dp_fail(EX_DATAERR, "%s.safetensors: tensor '%s' is not the one that %s was written with (its XXH3 differs)",
                    f->path, m->external, f->path);
-  m->raw = (ProtobufCBinaryData){tensor->bytes, f->copies[i]};
+  m->raw = (ProtobufCBinaryData){tensor->bytes, data};
   m->external = (char *)(uintptr_t)protobuf_c_empty_string;
   m->xxh3 = 0;
   return DP_OK;

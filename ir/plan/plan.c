@@ -62,18 +62,31 @@ static dp_status read_payload(dp_arena *arena, dp_arena *file, const char *path,
                                path, message);
 }
 
-dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) {
+// All but those of variables first: a tensor that is also one of a graph's stays with this.
+static dp_status read_external(dp_arena *arena, dp_arena *initial, const char *path, Dp__Plan *plan) {
+  const size_t variables = plan->n_variables;
+  plan->n_variables = 0;
+  dp_status status = dp_external_read(arena, &plan->base, path);
+  plan->n_variables = variables;
+  return status ? status : dp_external_read(initial, &plan->base, path);
+}
+
+dp_status dp_plan_read_apart(dp_arena *arena, dp_arena *initial, const char *path, Dp__Plan **plan) {
   ProtobufCMessage *message;
   dp_arena *file = dp_arena_create_within(arena);
   dp_status status = read_payload(arena, file, path, &message);
   dp_arena_destroy(file);
   DP_TRY(status);
-  DP_TRY(dp_external_read(arena, message, path));
+  DP_TRY(read_external(arena, initial, path, (Dp__Plan *)message));
   dp_fault fault = {0};
   DP_TRY(dp_status_context(dp_plan_loops_expand(arena, (Dp__Plan *)message, &fault), "%s", path));
   DP_TRY(dp_status_context(dp_plan_form_check((const Dp__Plan *)message, NULL), "%s", path));
   *plan = (Dp__Plan *)message;
   return DP_OK;
+}
+
+dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) {
+  return dp_plan_read_apart(arena, arena, path, plan);
 }
 
 dp_status dp_plan_hash(const char *path, uint64_t *hash) {

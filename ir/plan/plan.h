@@ -18,6 +18,9 @@ enum { DP_PLAN_VERSION = 1, DP_PLAN_HEADER_BYTES = 32 };
 // Returns the plan in the arena, with its external tensors loaded and its form checked (form.h). EX_NOINPUT: missing;
 // EX_DATAERR: not a complete plan of this version.
 dp_status dp_plan_read(dp_arena *arena, const char *path, Dp__Plan **plan) DP_MUST_USE;
+// The same, with the external first values of variables in an arena of their own, which has nothing else of the plan. A
+// session copies them, so that who makes no other session of the plan may destroy `initial` then.
+dp_status dp_plan_read_apart(dp_arena *arena, dp_arena *initial, const char *path, Dp__Plan **plan) DP_MUST_USE;
 // The hash of the payload, as the file's header has it; nothing is checked. EX_NOINPUT, EX_IOERR; EX_DATAERR: it is too
 // short.
 dp_status dp_plan_hash(const char *path, uint64_t *hash) DP_MUST_USE;

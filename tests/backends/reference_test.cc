@@ -106,6 +106,20 @@ TEST(Reference, NumbersDoNotDependOnTheSplit) {
     }
 }
 
+// Elements of each width, fewer and more than are written at once.
+TEST(Reference, FillReachesEveryElement) {
+  for (const char *dtype : {"1", "2", "11", "float16"})
+    for (const char *shape : {"[0]", "[1]", "[511]", "[512]", "[513]", "[3,7,100]"}) {
+      Node fill("dp", "Fill", "", std::string("shape=") + shape + ", value=3, dtype=" + dtype);
+      for (int parts : {1, 3}) {
+        Tensor &y = fill.out[0];
+        std::fill(y.bytes.begin(), y.bytes.end(), 0x55);
+        ASSERT_EQ(fill.Run(parts), "");
+        for (int64_t i = 0; i < y.Count(); i++) ASSERT_EQ(y.Get(i), 3) << dtype << " " << shape << " " << parts;
+      }
+    }
+}
+
 TEST(Reference, NormalNumbersAreNormal) {
   Node node("dp", "RandomNormal", "int64[]", "key=3, shape=[40000], mean=1.0, scale=2.0, dtype=11");
   ASSERT_EQ(node.Run(), "");

@@ -15,12 +15,15 @@
 #include "tools/run/line.h"
 #include "tools/run/weights.h"
 
+// The file's tensors go once the session has them.
 static dp_status load_weights(const dp_dprun *run) {
   const dp_dprun_options *o = run->options;
   const bool infer = o->infer || o->generate.count >= 0;
+  dp_arena *arena = dp_arena_create_within(run->arena);
   dp_weights weights;
-  DP_TRY(dp_dprun_init_load(run->arena, run->session, &o->init, o->checkpoints ? NULL : o->save, infer, &weights));
+  DP_TRY(dp_dprun_init_load(arena, run->session, &o->init, o->checkpoints ? NULL : o->save, infer, &weights));
   if (!o->quiet) dp_weights_note(&o->init, &weights);
+  dp_arena_destroy(arena);
   return DP_OK;
 }
 
@@ -31,6 +34,7 @@ static dp_status open_session(dp_dprun *run) {
   const dp_backend *backend;
   DP_TRY(dp_dprun_device_open(o, run->plan, run->place.number > 0, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));
+  dp_arena_destroy(run->initial);
   return o->init.path ? load_weights(run) : dp_dprun_averages_begin(run->arena, run->session);
 }
 
@@ -155,7 +159,8 @@ static dp_status finish(dp_dprun *run) {
 static dp_status execute(void *arg) {
   dp_dprun *run = arg;
   const dp_dprun_options *o = run->options;
-  DP_TRY(dp_plan_read(run->arena, o->plan, &run->plan));
+  run->initial = dp_arena_create_within(run->arena);
+  DP_TRY(dp_plan_read_apart(run->arena, run->initial, o->plan, &run->plan));
   if (o->explain) return explain(run);
   if (o->make_code) return dp_dprun_make_code(run);
   if (o->checkpoints)

@@ -17,6 +17,7 @@ typedef struct {
   dp_arena *arena;
   const dp_dprun_options *options;
   Dp__Plan *plan;
+  dp_arena *initial;  // the plan's large first values, until the session has them
   dp_session *session;
   dp_dprun_feed train, eval, infer;  // loader NULL: no data given
   dp_dprun_outputs outputs;          // of `infer`

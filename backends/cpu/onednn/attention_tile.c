@@ -2,6 +2,7 @@
 #include "backends/cpu/onednn/attention_tile.h"
 
 #include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/onednn/table.h"
 #include "backends/cpu/vector/attention_rows.h"
 
@@ -11,7 +12,7 @@ bool dp_attention_match(const dp_kernel_spec *spec, int q) {
 
 dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
   DP_TRY(dp_isa_table(spec, &dp_attention_rows_avx2, &dp_attention_rows_avx512, state));
-  return dp_primitive_sgemm_prepare();
+  return dp_sgemm_code_prepare();
 }
 
 static dp_status multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const void *a,

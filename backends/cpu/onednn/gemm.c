@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "backends/cpu/onednn/isa.h"
-#include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "ir/base/tsan.h"
 
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT32; }
@@ -44,7 +44,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   (void)spec;
   dp_isa_hold_default();
   *state = NULL;
-  return dp_primitive_sgemm_prepare();
+  return dp_sgemm_code_prepare();
 }
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
@@ -67,6 +67,7 @@ const dp_kernel dp_kernel_onednn_Gemm = {
     .library = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
+    .expect = dp_sgemm_code_expect,
     .prepare = prepare,
     .parts = true,
     .isa = true,

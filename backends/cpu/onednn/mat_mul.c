@@ -1,8 +1,8 @@
 // MatMul by oneDNN's sgemm: one product when the right operand has rank 2 or less, else one for each matrix.
 #include "backends/base/mat_mul_extents.h"
 #include "backends/cpu/onednn/isa.h"
-#include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/reference/reference.h"
 
 static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == DP_FLOAT32; }
@@ -27,7 +27,7 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   (void)spec;
   dp_isa_hold_default();
   *state = NULL;
-  return dp_primitive_sgemm_prepare();
+  return dp_sgemm_code_prepare();
 }
 
 // Parts divide the products, or each of them if there are fewer.
@@ -58,6 +58,7 @@ const dp_kernel dp_kernel_onednn_MatMul = {
     .library = true,
     .match = match,
     .scratch_bytes = scratch_bytes,
+    .expect = dp_sgemm_code_expect,
     .prepare = prepare,
     .parts = true,
     .isa = true,

@@ -5,7 +5,6 @@
 // the caller's memory. Of a w that is packed the caller keeps the copy.
 #include "backends/cpu/onednn/primitive.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -452,24 +451,4 @@ dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, i
   omp_set_num_threads(threads);
   CALL(dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, y, ldy));
   return DP_OK;
-}
-
-// Products in which nothing is read but zeros, of which oneDNN generates the same code as of all others.
-static dp_status multiply_zeros(void) {
-  enum { N = 64 };
-  static const float zeros[N * N];
-  float y[N * N];
-  for (int trans = 0; trans < 4; trans++)
-    DP_TRY(dp_primitive_sgemm(trans & 1, trans & 2, N, N, N, 1, zeros, N, zeros, N, 0, y, N, 1));
-  return DP_OK;
-}
-
-dp_status dp_primitive_sgemm_prepare(void) {
-  static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-  static bool ready;
-  pthread_mutex_lock(&one);
-  dp_status status = ready ? DP_OK : multiply_zeros();
-  ready = !status;
-  pthread_mutex_unlock(&one);
-  return status;
 }

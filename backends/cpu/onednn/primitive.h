@@ -10,6 +10,10 @@
 
 #include "ir/ops/geometry.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum {
   DP_PRIMITIVE_CONV,
   DP_PRIMITIVE_CONV_GRAD_INPUT,      // w, dy -> dx
@@ -78,13 +82,13 @@ dp_status dp_primitive_run(dp_primitive *primitive, const dp_primitive_data *dat
 // Copies w to the layout that oneDNN has chosen for it, of dp_primitive_packed_bytes. Only for a spec that is packed.
 dp_status dp_primitive_pack(dp_primitive *primitive, const void *w, void *packed, void *scratch) DP_MUST_USE;
 
-// Lets oneDNN generate the code of its matrix products, which it does at the first of them. Called at load so that no
-// step waits for it; only the process's first call does something.
-dp_status dp_primitive_sgemm_prepare(void) DP_MUST_USE;
 // y (m, n) = alpha * a' (m, k) * b' (k, n) + beta * y; row-major, a' and b' optionally transposed; lda, ldb, ldy:
 // elements between rows as stored. No extent is 0.
 dp_status dp_primitive_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                              int64_t lda, const float *b, int64_t ldb, float beta, float *y, int64_t ldy,
                              int threads) DP_MUST_USE;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -4,6 +4,7 @@
 // Milakov, Gimelshein: "Online normalizer calculation for softmax", 2018.
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/attention_tile.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/vector/attention_rows.h"
 
 enum { Q, K, V, MASK, SEED };
@@ -136,6 +137,7 @@ const dp_kernel dp_kernel_onednn_ScaledDotProductAttention = {
     .scratch_bytes = scratch_bytes,
     .parts = true,
     .isa = true,
+    .expect = dp_sgemm_code_expect,
     .prepare = dp_attention_prepare,
     .run = run,
 };

@@ -2,6 +2,7 @@
 // their queries are summed in order by one part, so that the number of parts does not change any bit.
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/attention_tile.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/vector/attention_rows.h"
 
 enum { DY, Q, K, V, Y, LSE, MASK, SEED };
@@ -232,6 +233,7 @@ const dp_kernel dp_kernel_onednn_ScaledDotProductAttentionGrad = {
     .scratch_bytes = scratch_bytes,
     .parts = true,
     .isa = true,
+    .expect = dp_sgemm_code_expect,
     .prepare = dp_attention_prepare,
     .run = run,
 };

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/reference.h"
 
@@ -285,5 +286,5 @@ static const dp_winograd_table avx2 = {&dp_vector_winograd_avx2, dp_vector_trans
 
 dp_status dp_winograd_prepare(const dp_kernel_spec *spec, void **state) {
   DP_TRY(dp_isa_table(spec, &avx2, &avx512, state));
-  return dp_primitive_sgemm_prepare();
+  return dp_sgemm_code_prepare();
 }

@@ -1,16 +1,19 @@
 // dp.Fill: every element is `value`.
 #include "backends/cpu/reference/reference.h"
 
+enum { BLOCK = 512 };  // elements that are copied at once
+
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   (void)state, (void)in, (void)scratch;
-  uint8_t element[8];
+  uint8_t block[BLOCK * 8];
   dp_dtype dtype = spec->outputs[0].dtype;
   size_t bytes = dp_type_bytes(dtype);
-  dp_element_set(dtype, element, dp_node_float(spec->node, "value", 0));
+  for (size_t i = 0; i < BLOCK; i++) dp_element_set(dtype, block + i * bytes, dp_node_float(spec->node, "value", 0));
   int64_t lo, hi;
   dp_part_range(dp_out_count(spec, 0), part, parts, &lo, &hi);
-  for (int64_t i = lo; i < hi; i++) memcpy((char *)out[0] + (size_t)i * bytes, element, bytes);
+  for (int64_t i = lo; i < hi; i += BLOCK)
+    memcpy((char *)out[0] + (size_t)i * bytes, block, (size_t)dp_min_i64(BLOCK, hi - i) * bytes);
   return DP_OK;
 }
 

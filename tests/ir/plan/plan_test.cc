@@ -85,6 +85,33 @@ TEST_F(PlanFile, LargeTensorsLieBeside) {
   EXPECT_EQ(code, 66);
 }
 
+// What a graph has too stays when the first values of variables go.
+TEST_F(PlanFile, FirstValuesInAnArenaOfTheirOwn) {
+  HandPlan hand;
+  std::string data(2 << 20, 'x'), other(2 << 20, 'y');
+  int64_t extents[] = {1024, 512};
+  Dp__Tensor *first = hand.plan->variables[0]->initial->tensor, second = *first;
+  for (Dp__Tensor *tensor : {first, &second}) {
+    std::string *bytes = tensor == first ? &data : &other;
+    tensor->n_extents = 2;
+    tensor->extents = extents;
+    tensor->raw = {bytes->size(), reinterpret_cast<uint8_t *>(&(*bytes)[0])};
+  }
+  Dp__Graph *graph = hand.plan->graphs[0];
+  ASSERT_GE(graph->n_values, 2u);
+  graph->values[0]->constant = first;
+  graph->values[1]->constant = &second;
+  Write(hand.plan, "a.bin");
+  Arena arena;
+  dp_arena *initial = dp_arena_create_within(arena);
+  Dp__Plan *plan;
+  ASSERT_EQ(dp_test::Message(dp_plan_read_apart(arena, initial, Path("a.bin").c_str(), &plan)), "");
+  EXPECT_EQ(Pack(plan), Pack(hand.plan));
+  dp_arena_destroy(initial);
+  plan->n_variables = hand.plan->n_variables = 0;
+  EXPECT_EQ(Pack(plan), Pack(hand.plan));
+}
+
 TEST_F(PlanFile, CutAnywhere) {
   HandPlan hand;
   std::string whole = Seal(Pack(hand.plan));
