@@ -62,7 +62,9 @@ inline dp_status RunPacked(const dp_kernel &kernel, const Spec &plain, const voi
   dp_status status = kernel.prepare ? kernel.prepare(&spec, &state) : DP_OK;
   if (!status) status = kernel.pack(&spec, state, in[kernel.packs], packed, scratch);
   from[size_t(kernel.packs)] = packed;
-  for (int times = 0; !status && times < 2; times++) status = kernel.run(&spec, state, from.data(), to, scratch, 0, 1);
+  const int parts = kernel.parts ? spec.threads : 1;
+  for (int run = 0; !status && run < 2 * parts; run++)
+    status = kernel.run(&spec, state, from.data(), to, scratch, run % parts, parts);
   if (kernel.release) kernel.release(state);
   EXPECT_TRUE(status || made == out[0].bytes) << kernel.name << ", packed";
   for (size_t i = 0; i < kGuard; i++) EXPECT_EQ(packed[bytes + i], 0xff) << "it packs more than it asks for";

@@ -63,7 +63,12 @@ static const float *take(const float *from, int64_t rows, int64_t terms, int64_t
 static int64_t upright(const dp_sgemm *p, const dp_sgemm_share *s, const float *a, const float *b, bool add, float *y,
                        float *room) {
   const dp_tap_run all = {0, 0, p->k};
-  dp_tap t = {.runs = &all, .n_runs = 1, .samples = 1, .block_step = p->n / BLOCK, .rows_channel = p->k, .row_step = 1};
+  dp_tap t = {.runs = &all,
+              .n_runs = 1,
+              .samples = 1,
+              .block_step = dp_sgemm_row_of_b(p) / BLOCK,
+              .rows_channel = p->k,
+              .row_step = 1};
   t.rows = take(a + s->row * p->k, s->rows, p->k, &t.rows_channel, room);
   const int64_t columns = s->columns / BLOCK * BLOCK;
   for (int64_t j = s->column; j < s->column + columns; j += BLOCK) {
