@@ -9,9 +9,9 @@
 #include <limits>
 #include <random>
 
-#include "backends/cpu/target.h"
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/attention_product.h"
+#include "backends/cpu/target.h"
 #include "backends/cpu/vector/attention_rows.h"
 #include "tests/ir/ops/samples.h"
 

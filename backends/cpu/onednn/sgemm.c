@@ -107,8 +107,7 @@ static dp_status run_library(const dp_sgemm *p, const dp_sgemm_share *s, float a
                              float beta, float *y, void *room, int threads) {
   if (s->rows == 0 || s->columns == 0) return DP_OK;
   if (p->k == 0) scale(p, s, beta, y);
-  operand left = {a, p->trans_a ? p->m : p->k, p->trans_a, NULL},
-          right = {b, dp_sgemm_row_of_b(p), p->trans_b, NULL};
+  operand left = {a, p->trans_a ? p->m : p->k, p->trans_a, NULL}, right = {b, dp_sgemm_row_of_b(p), p->trans_b, NULL};
   // By blocks also what is padded already, so that its sums are the same.
   const bool in_place = is_read_in_place(s->rows, s->columns, threads);
   const bool left_blocks = in_place && p->trans_a && is_copied(p->m, s->columns);
