@@ -7,7 +7,10 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <random>
 
+#include "backends/cpu/alignment.h"
+#include "backends/cpu/onednn/attention_product.h"
 #include "backends/cpu/target.h"
 #include "backends/cpu/vector/attention_rows.h"
 #include "tests/ir/ops/samples.h"
@@ -114,6 +117,71 @@ TEST(Attention, ForwardEqualsReference) {
   ExpectEqual({kForward, large + ", , int64[], int64[]", "is_causal=1, ratio=0.3, key=77", 2});
   ExpectEqual({kForward, "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1]", "", 3});
   ExpectEqual({kForward, "float32[2,N,6,3], float32[2,N,1,3], float32[2,N,1,2], float32[6,1,N]", "", 129});
+}
+
+// Against sums in float64, within what float32 rounds of as many terms; one row is NaN.
+void ExpectProduct(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, float beta) {
+  SCOPED_TRACE(testing::Message() << trans_a << trans_b << " " << m << " x " << n << " x " << k);
+  std::mt19937 random(static_cast<unsigned>(m + 1000 * n + 1000000 * k));
+  std::uniform_real_distribution<float> draw(-1, 1);
+  const int64_t lda = (trans_a ? m : k) + 3, ldb = (trans_b ? k : n) + 5, ldy = n + 1;
+  std::vector<float> a(size_t((trans_a ? k : m) * lda)), b(size_t((trans_b ? n : k) * ldb)), y(size_t(m * ldy));
+  for (std::vector<float> *values : {&a, &b, &y})
+    for (float &value : *values) value = draw(random);
+  const auto a_at = [&](int64_t i, int64_t p) -> float & { return a[size_t(trans_a ? p * lda + i : i * lda + p)]; };
+  a_at(m / 2, k / 2) = NAN;
+  const std::vector<float> before = y;
+  std::vector<char> room(size_t(dp_attention_product_bytes(nullptr)) + DP_CPU_ALIGNMENT);
+  void *aligned = reinterpret_cast<void *>(dp_align_up(reinterpret_cast<uint64_t>(room.data()), DP_CPU_ALIGNMENT));
+  ASSERT_EQ(dp_attention_product(trans_a, trans_b, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, y.data(), ldy,
+                                 aligned),
+            DP_OK);
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < ldy; j++) {
+      const size_t at = size_t(i * ldy + j);
+      double sum = j < n && beta ? beta * before[at] : 0;
+      for (int64_t p = 0; p < k && j < n; p++)
+        sum += double(alpha) * a_at(i, p) * b[size_t(trans_b ? j * ldb + p : p * ldb + j)];
+      if (j == n)
+        ASSERT_EQ(y[at], before[at]);  // beyond the row
+      else if (i == m / 2)
+        ASSERT_TRUE(std::isnan(y[at])) << i << ", " << j;
+      else
+        ASSERT_NEAR(y[at], sum, 1e-7 * double(k + 8)) << i << ", " << j;
+    }
+}
+
+TEST(Attention, ProductsOfTilesEqualSums) {
+  ExpectEqual({kForward, "float32[N,1,1,1], float32[N,1,1,1], float32[N,1,1,1]", "", 1});  // makes oneDNN ready
+  for (bool trans_a : {false, true})
+    for (bool trans_b : {false, true})
+      for (int64_t m : {1, 14, 31, 128})
+        for (int64_t n : {1, 31, 32, 33, 96})
+          for (int64_t k : {1, 32, 256, 257}) {
+            ExpectProduct(trans_a, trans_b, m, n, k, 1, 0);
+            ExpectProduct(trans_a, trans_b, m, n, k, 0.5f, 1);
+          }
+}
+
+// Heads of whole blocks of columns, of blocks and a rest, and of less than one; keys and rows likewise; one of each.
+TEST(Attention, BlocksOfColumnsEqualReference) {
+  for (const char *attrs : {"scale=0.005", "is_causal=1, scale=0.005"})
+    for (int size : {32, 31, 33, 70})
+      for (int length : {1, 31, 32, 128, 129, 260}) {
+        const auto extents = [&](int heads) {
+          return "float32[N," + std::to_string(length) + "," + std::to_string(heads) + "," + std::to_string(size) + "]";
+        };
+        const std::string q = extents(2), k = extents(1), lse = ", float32[N,2," + std::to_string(length) + "]";
+        ExpectEqual({kForward, q + ", " + k + ", " + k, attrs, 1});
+        ExpectEqual({kGrad, q + ", " + q + ", " + k + ", " + k + ", " + q + lse, attrs, 1});
+      }
+}
+
+// A query that is NaN makes its own row NaN and no other.
+TEST(Attention, WhatIsNotANumberStaysWithItsRow) {
+  const std::string x = "float32[N,70,1,32]";
+  const auto set = [](std::vector<Tensor> *in) { in->at(0).Set(33 * 32 + 5, std::nan("")); };
+  ExpectEqual({kForward, x + ", " + x + ", " + x, "is_causal=1", 1}, set);
 }
 
 TEST(Attention, GradientEqualsReference) {

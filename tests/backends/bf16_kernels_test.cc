@@ -339,7 +339,8 @@ TEST_F(Bfloat16Kernels, AttentionOfWhatIsNotANumber) {
   for (int64_t i = 0; i < 70 * 16; i++) {
     EXPECT_EQ(std::isnan(d.results[0].Get(i)), i / 16 == 33) << "dQ " << i;
     EXPECT_EQ(std::isnan(d.results[1].Get(i)), i / 16 <= 33) << "dK " << i;
-    EXPECT_EQ(std::isnan(d.results[2].Get(i)), i % 16 == 5) << "dV " << i;  // of hidden keys 0 times NaN
+    // Of hidden keys 0 times NaN, up to the last that the block of 64 rows sees.
+    EXPECT_EQ(std::isnan(d.results[2].Get(i)), i % 16 == 5 && i / 16 < 64) << "dV " << i;
   }
 }
 

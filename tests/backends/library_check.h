@@ -62,10 +62,12 @@ inline dp_status RunPacked(const dp_kernel &kernel, const Spec &plain, const voi
   dp_status status = kernel.prepare ? kernel.prepare(&spec, &state) : DP_OK;
   if (!status) status = kernel.pack(&spec, state, in[kernel.packs], packed, scratch);
   from[size_t(kernel.packs)] = packed;
+  const int parts = kernel.parts ? spec.threads : 1;
   for (int times = 0; !status && times < 2; times++) {
     std::fill(static_cast<uint8_t *>(scratch), static_cast<uint8_t *>(scratch) + kernel.scratch_bytes(&spec),
               uint8_t(0xff));
-    status = kernel.run(&spec, state, from.data(), to, scratch, 0, 1);
+    for (int part = 0; !status && part < parts; part++)
+      status = kernel.run(&spec, state, from.data(), to, scratch, part, parts);
   }
   if (kernel.release) kernel.release(state);
   EXPECT_TRUE(status || made == out[0].bytes) << kernel.name << ", packed";

@@ -235,7 +235,7 @@ TEST(OneDnn, LowProductsEqualReference) {
       {"float32[N,37], float32[N,256]", "transA=1", 65},
   };
   for (const auto &p : products)
-    for (int64_t n : {0, 1, 7, 8, 33, 65}) Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
+    for (int64_t n : {0, 1, 7, 8, 16, 30, 33, 65}) Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
 }
 
 // Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,
@@ -250,6 +250,9 @@ TEST(OneDnn, ProductsOfPaddedRowsEqualReference) {
     for (int64_t n : {1, 8, 61, 600}) Check({"Gemm", "", operands, "alpha=0.5, beta=2.0", n, 302}, n == 61 ? 4 : 2);
   Check({"Gemm", "", "float32[N,512], float32[768,512], float32[768]", "transB=1", 20, 513}, 3);
   Check({"Gemm", "", "float32[256,N], float32[40,256]", "transA=1, transB=1", 512, 257}, 2);
+  // Weights that are padded once: low products of them, and blocks of more rows.
+  for (int64_t n : {0, 1, 3, 22, 40, 300})
+    Check({"MatMul", "", "float32[N,3,260], float32[260,512]", "", n, 260}, n % 2 ? 3 : 2);
   Check({"MatMul", "", "float32[N,3,260], float32[260,256]", "", 5, 260}, 3);
   for (int64_t n : {1, 2, 7}) Check({"MatMul", "", "float32[N,9,260], float32[N,260,512]", "", n, 260}, 3);
 }

@@ -264,6 +264,50 @@ TEST(Reference, InPlaceGivesTheSame) {
   EXPECT_GT(checked, 40);
 }
 
+// Also where loops take several elements at once, and where what is left over is not a whole vector.
+TEST(Reference, ManyElementsInPlaceGiveTheSame) {
+  for (const char *op : {"Add", "Sub", "Mul", "Div", "Relu", "Neg"})
+    for (const char *second : {"float32[N]", "float32[1]"})
+      for (int64_t n : {0, 1, 3, 17, 1000})
+        for (int parts : {1, 3}) {
+          const bool unary = !std::strcmp(op, "Relu") || !std::strcmp(op, "Neg");
+          SCOPED_TRACE(testing::Message() << op << " " << second << " " << n);
+          Node node("", op, unary ? "float32[N]" : std::string("float32[N], ") + second, "", n);
+          if (n > 1) node.in[0].Set(n / 2, std::nan(""));
+          ASSERT_EQ(node.Run(), "");
+          std::vector<const Tensor *> from;
+          for (const Tensor &tensor : node.in) from.push_back(&tensor);
+          ASSERT_EQ(RunNode(dp_target_cpu, node.built->node, from, {&node.in[0]}, parts), "");
+          EXPECT_EQ(node.in[0].bytes, node.out[0].bytes);
+        }
+}
+
+// Parts divide the rows of the result: fewer rows than parts, rows without elements of dY, none at all.
+TEST(Reference, SliceGradientsByPartsAreTheSame) {
+  const struct {
+    const char *operand, *attrs;
+  } cases[] = {
+      {"float32[N,3]", "shape=[N,7], starts=[-1], ends=[0], axes=[1], steps=[-2]"},
+      {"float32[2,N]", "shape=[9,N], starts=[7], ends=[0], axes=[0], steps=[-4]"},
+      {"float64[5]", "shape=[11], starts=[3], ends=[8], axes=[0]"},
+      {"float32[0,N]", "shape=[9,N], starts=[4], ends=[4], axes=[0]"},
+  };
+  for (const auto &c : cases)
+    for (int64_t n : {0, 1, 2, 5})
+      for (int parts : {2, 4}) {
+        SCOPED_TRACE(testing::Message() << c.operand << " " << c.attrs << " " << n);
+        Node whole("dp", "SliceGrad", c.operand, c.attrs, n), divided("dp", "SliceGrad", c.operand, c.attrs, n);
+        std::fill(divided.out[0].bytes.begin(), divided.out[0].bytes.end(), uint8_t(0xff));  // NaN
+        ASSERT_EQ(whole.Run(), "");
+        ASSERT_EQ(divided.Run(parts), "");
+        EXPECT_EQ(whole.out[0].bytes, divided.out[0].bytes);
+        double sum = 0, taken = 0;
+        for (int64_t i = 0; i < whole.out[0].Count(); i++) sum += whole.out[0].Get(i);
+        for (int64_t i = 0; i < whole.in[0].Count(); i++) taken += whole.in[0].Get(i);
+        EXPECT_NEAR(sum, taken, 1e-4);
+      }
+}
+
 int64_t Draw(std::mt19937 &generator, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(generator);
 }

@@ -21,9 +21,23 @@ const char kSplitChannels[] = R"dpt(model split_channels {
   output y
 })dpt";
 
+// Products whose weights are padded; those of the second one are split.
+const char kProducts[] = R"dpt(model products {
+  input x: float32[N,1,8,8]
+  parameter a: float32[64,256] = kaiming_uniform()
+  parameter b: float32[256,512] = kaiming_uniform()
+  x1 = Flatten(x)
+  h = MatMul(x1, a)
+  r = Relu(h)
+  y = MatMul(r, b)
+  output y
+})dpt";
+
 const struct {
   const char *model, *options;
 } kCases[] = {
+    {kProducts, "threads=2"},
+    {kProducts, "mesh=tensor:2 strategy=tensor"},
     {kCnn, ""},
     {kCnn, "strategy=data devices=3"},
     {kResidual, "threads=2"},

@@ -54,6 +54,7 @@ static double dot(int64_t count, const void *x, const void *y) {
 
 const dp_attention_type dp_attention_bf16 = {
     .bytes = sizeof(uint16_t),
+    .few_rows = DP_TILE_ROWS / 2,
     .multiply = multiply,
     .room_bytes = room_bytes,
     .operand = operand,

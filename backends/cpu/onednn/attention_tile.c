@@ -1,10 +1,12 @@
 // Tiles of attention's scores. See attention_tile.h.
 #include "backends/cpu/onednn/attention_tile.h"
 
+#include "backends/cpu/onednn/attention_product.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/onednn/table.h"
 #include "backends/cpu/vector/attention_rows.h"
+#include "backends/cpu/vector/lanes.h"
 
 bool dp_attention_match(const dp_kernel_spec *spec, int q) {
   return spec->inputs[q].dtype == DP_FLOAT32 && spec->inputs[q].local.extents[3] > 0;
@@ -15,29 +17,33 @@ dp_status dp_attention_prepare(const dp_kernel_spec *spec, void **state) {
   return dp_sgemm_code_prepare();
 }
 
-static dp_status multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const void *a,
-                          int64_t lda, const void *b, int64_t ldb, float beta, float *y, int64_t ldy, void *room) {
-  (void)room;
-  return dp_primitive_sgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy, 1);
-}
-
 static const void *operand(int64_t count, const float *tile, void *room) {
   (void)count, (void)room;
   return tile;
 }
 
 static double dot(int64_t count, const void *x, const void *y) {
-  double sum = 0;
-  for (int64_t i = 0; i < count; i++) sum += (double)((const float *)x)[i] * (double)((const float *)y)[i];
-  return sum;
+  const float *a = x, *b = y;
+  double lanes[LANES] = {0};
+  EACH_IN_LANES(count, i, lanes, (double)a[i] * (double)b[i]);
+  return total(lanes);
 }
 
 const dp_attention_type dp_attention_float32 = {
     .bytes = sizeof(float),
-    .multiply = multiply,
+    .few_rows = DP_TILE_ROWS / 4,
+    .multiply = dp_attention_product,
+    .room_bytes = dp_attention_product_bytes,
     .operand = operand,
     .dot = dot,
 };
+
+// Of a short sequence, a larger block's rows would together see nearly all keys where attention is causal; of a long
+// one, larger products gain more.
+int64_t dp_attention_block_rows(const dp_attention *a, const dp_attention_type *type) {
+  enum { SHORT = 256 };
+  return dp_attention_may_hide(a) && a->length <= SHORT ? type->few_rows : DP_TILE_ROWS;
+}
 
 static void add_mask(const dp_attention *a, const float *mask, int64_t keys, float *s) {
   const int64_t stride = a->mask_stride[3];
@@ -81,6 +87,11 @@ dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_typ
   for (int64_t i = 0; i < t->rows && a->causal; i++)
     for (int64_t j = seen_in(a, t, i); j < t->keys; j++) s[i * t->keys + j] = -INFINITY;
   return DP_OK;
+}
+
+int64_t dp_attention_tile_shown(const dp_attention *a, const dp_attention_tile *t, int64_t row) {
+  if (a->causal) return seen_in(a, t, row);
+  return a->mask == DP_BOOL ? 0 : t->keys;
 }
 
 bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *t, const void *mask, int64_t row,

@@ -22,6 +22,8 @@ typedef dp_status dp_attention_multiply(bool trans_a, bool trans_b, int64_t m, i
 // What depends on the type of Q, K, V, Y and their gradients. Sums, scores and statistics are float32.
 typedef struct {
   int64_t bytes;  // of an element
+  // Rows of a block where keys may be hidden and the sequence is short; DP_TILE_ROWS at most.
+  int64_t few_rows;
   dp_attention_multiply *multiply;
   // Bytes that the products of a tile need at a time, and no smaller attention more. NULL: none.
   int64_t (*room_bytes)(const dp_attention *a);
@@ -49,6 +51,9 @@ static inline void *dp_attention_to(const dp_attention_type *type, void *first, 
 static inline int64_t dp_attention_tile_rows(const dp_attention *a) { return dp_min_i64(DP_TILE_ROWS, a->length); }
 static inline int64_t dp_attention_tile_keys(const dp_attention *a) { return dp_min_i64(DP_TILE_KEYS, a->keys); }
 
+// Rows of a block, but for the last of a head.
+int64_t dp_attention_block_rows(const dp_attention *a, const dp_attention_type *type);
+
 // Whether Q, operand `q`, is float32 and has elements to multiply.
 bool dp_attention_match(const dp_kernel_spec *spec, int q);
 // At load: *state is the dp_attention_rows for the instruction set that this process computes by.
@@ -58,6 +63,8 @@ dp_status dp_attention_tile_scores(const dp_attention *a, const dp_attention_typ
                                    const void *q, const void *k, const void *mask, float *s, void *room) DP_MUST_USE;
 // Whether keys may be hidden from rows, by a bool mask or because they come later.
 static inline bool dp_attention_may_hide(const dp_attention *a) { return a->causal || a->mask == DP_BOOL; }
+// How many keys of the tile, from its first on, are surely not hidden from the row.
+int64_t dp_attention_tile_shown(const dp_attention *a, const dp_attention_tile *tile, int64_t row);
 // Whether the key is hidden from the row, both counted in the tile.
 bool dp_attention_tile_hides(const dp_attention *a, const dp_attention_tile *tile, const void *mask, int64_t row,
                              int64_t key);

@@ -11,7 +11,8 @@ static bool match(const dp_kernel_spec *spec) { return spec->inputs[0].dtype == 
 static dp_sgemm sgemm_of(const dp_kernel_spec *spec) {
   const dp_local *a = &spec->inputs[0].local, *y = &spec->outputs[0].local;
   const bool trans_a = dp_node_int(spec->node, "transA", 0), trans_b = dp_node_int(spec->node, "transB", 0);
-  return (dp_sgemm){trans_a, trans_b, y->extents[0], y->extents[1], a->extents[trans_a ? 0 : 1]};
+  return (dp_sgemm){
+      .trans_a = trans_a, .trans_b = trans_b, .m = y->extents[0], .n = y->extents[1], .k = a->extents[trans_a ? 0 : 1]};
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {

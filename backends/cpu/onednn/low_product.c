@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/alignment.h"
-#include "backends/cpu/onednn/isa.h"
-#include "backends/cpu/vector/taps.h"
-#include "backends/cpu/vector/transpose.h"
+#include "backends/cpu/onednn/block.h"
 
 enum { BLOCK = DP_TAPS_BLOCK };
 // Measured: with more rows packing pays; with fewer, blocks of A' are mostly padding.
@@ -30,7 +28,7 @@ static bool is_lying(const dp_sgemm *p, int64_t rows) {
 }
 
 bool dp_low_product_fits(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, float beta) {
-  return alpha == 1 && (beta == 0 || beta == 1) && p->k > 0 && (dp_isa_holds_avx512() || dp_isa_holds_avx2()) &&
+  return alpha == 1 && (beta == 0 || beta == 1) && p->k > 0 && dp_block_can() &&
          (is_upright(p, s->rows) || is_lying(p, s->rows));
 }
 
@@ -53,16 +51,6 @@ uint64_t dp_low_product_bytes(const dp_sgemm *p) {
 
 // ---- products -------------------------------------------------------------------------------------------------------
 
-static void multiply(const dp_tap *tap, int64_t rows, bool add, float *to, int64_t to_row) {
-  (dp_isa_holds_avx512() ? dp_vector_tap_avx512 : dp_vector_tap_avx2)(tap, rows, add, to, to_row);
-}
-
-static void transpose(int64_t rows, int64_t columns, const float *from, int64_t from_stride, float *to,
-                      int64_t to_stride) {
-  (dp_isa_holds_avx512() ? dp_vector_transpose_avx512 : dp_vector_transpose_avx2)(rows, columns, from, from_stride, to,
-                                                                                  to_stride);
-}
-
 // `terms` terms of rows, or their copy in `room` with another pitch if they are in each other's way.
 static const float *take(const float *from, int64_t rows, int64_t terms, int64_t *pitch, float *room) {
   if (*pitch % PERIOD) return from;
@@ -75,12 +63,17 @@ static const float *take(const float *from, int64_t rows, int64_t terms, int64_t
 static int64_t upright(const dp_sgemm *p, const dp_sgemm_share *s, const float *a, const float *b, bool add, float *y,
                        float *room) {
   const dp_tap_run all = {0, 0, p->k};
-  dp_tap t = {.runs = &all, .n_runs = 1, .samples = 1, .block_step = p->n / BLOCK, .rows_channel = p->k, .row_step = 1};
+  dp_tap t = {.runs = &all,
+              .n_runs = 1,
+              .samples = 1,
+              .block_step = dp_sgemm_row_of_b(p) / BLOCK,
+              .rows_channel = p->k,
+              .row_step = 1};
   t.rows = take(a + s->row * p->k, s->rows, p->k, &t.rows_channel, room);
   const int64_t columns = s->columns / BLOCK * BLOCK;
   for (int64_t j = s->column; j < s->column + columns; j += BLOCK) {
     t.block = b + j;
-    multiply(&t, s->rows, add, y + s->row * p->n + j, p->n);
+    dp_block_multiply(&t, s->rows, add, y + s->row * p->n + j, p->n);
   }
   return columns;
 }
@@ -90,7 +83,7 @@ static void pack(const dp_sgemm *p, const dp_sgemm_share *s, const float *a, flo
   for (int64_t i = 0; i < s->rows; i += BLOCK, blocks += BLOCK * p->k) {
     const int64_t rows = dp_min_i64(BLOCK, s->rows - i);
     if (rows < BLOCK) memset(blocks, 0, (size_t)(BLOCK * p->k) * sizeof *blocks);
-    transpose(rows, p->k, a + (s->row + i) * p->k, p->k, blocks, BLOCK);
+    dp_block_transpose(rows, p->k, a + (s->row + i) * p->k, p->k, blocks, BLOCK);
   }
 }
 
@@ -101,9 +94,9 @@ static void move_sums(const dp_sgemm *p, const dp_sgemm_share *s, int64_t column
     const int64_t rows = dp_min_i64(BLOCK, s->rows - i);
     float *at = y + (s->row + i) * p->n + column;
     if (in)
-      transpose(rows, count, at, p->n, sums, BLOCK);
+      dp_block_transpose(rows, count, at, p->n, sums, BLOCK);
     else
-      transpose(count, rows, sums, BLOCK, at, p->n);
+      dp_block_transpose(count, rows, sums, BLOCK, at, p->n);
   }
 }
 
@@ -121,7 +114,7 @@ static int64_t lying(const dp_sgemm *p, const dp_sgemm_share *s, const float *a,
       t.rows = take(b + column * p->k + at, count, all.count, &t.rows_channel, copy);
       for (int64_t i = 0; i < blocks; i++) {
         t.block = room + (i * p->k + at) * BLOCK;
-        multiply(&t, count, add || at > 0, sums + i * count * BLOCK, BLOCK);
+        dp_block_multiply(&t, count, add || at > 0, sums + i * count * BLOCK, BLOCK);
       }
     }
     move_sums(p, s, column, count, false, y, sums);

@@ -17,9 +17,25 @@ static dp_mat_mul extents_of(const dp_kernel_spec *spec) {
   return e;
 }
 
+static dp_sgemm sgemm_of(const dp_kernel_spec *spec, const dp_mat_mul *e) {
+  return (dp_sgemm){.m = e->m, .n = e->n, .k = e->k, .padded = spec->packed};
+}
+
+static uint64_t packed_bytes(const dp_kernel_spec *spec) {
+  const dp_mat_mul e = extents_of(spec);
+  return spec->inputs[1].local.rank == 2 ? dp_sgemm_padded_bytes(e.k, e.n) : 0;
+}
+
+static dp_status pack(const dp_kernel_spec *spec, void *state, const void *plain, void *packed, void *scratch) {
+  (void)state, (void)scratch;
+  const dp_mat_mul e = extents_of(spec);
+  dp_sgemm_pad(e.k, e.n, plain, packed);
+  return DP_OK;
+}
+
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
   const dp_mat_mul e = extents_of(spec);
-  const dp_sgemm one = {false, false, e.m, e.n, e.k};
+  const dp_sgemm one = sgemm_of(spec, &e);
   return e.batches ? (uint64_t)spec->threads * dp_sgemm_bytes(&one) : 0;
 }
 
@@ -35,7 +51,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)state;
   const dp_mat_mul e = extents_of(spec);
-  const dp_sgemm one = {false, false, e.m, e.n, e.k};
+  const dp_sgemm one = sgemm_of(spec, &e);
   const bool whole = e.batches >= parts;
   const dp_sgemm_share share = dp_sgemm_share_of(&one, whole ? 0 : part, whole ? 1 : parts);
   void *room = (char *)scratch + (uint64_t)part * dp_sgemm_bytes(&one);
@@ -60,6 +76,9 @@ const dp_kernel dp_kernel_onednn_MatMul = {
     .scratch_bytes = scratch_bytes,
     .expect = dp_sgemm_code_expect,
     .prepare = prepare,
+    .packs = 1,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
     .parts = true,
     .isa = true,
     .run = run,

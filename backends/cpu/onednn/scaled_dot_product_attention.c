@@ -1,4 +1,4 @@
-// dp.ScaledDotProductAttention, a tile of the scores at a time; in float32 by oneDNN's sgemm.
+// dp.ScaledDotProductAttention, a tile of the scores at a time; in float32 by attention_product.h.
 //
 // The softmax is online: each tile of keys rescales what the tiles before it gave by exp(old maximum - new maximum).
 // Milakov, Gimelshein: "Online normalizer calculation for softmax", 2018.
@@ -90,17 +90,10 @@ static dp_status run_block(const dp_call *call, const dp_attention *a, const dp_
   return DP_OK;
 }
 
-// Rows of a block, but for the last. Of a short sequence, a larger block's rows would together see nearly all keys
-// where attention is causal; of a long one, larger products gain more.
-static int64_t block_rows(const dp_attention *a) {
-  enum { SHORT = 256 };
-  return dp_attention_may_hide(a) && a->length <= SHORT ? DP_TILE_ROWS / 2 : DP_TILE_ROWS;
-}
-
 dp_status dp_attention_run(const dp_attention_type *type, const dp_call *call, const void *state) {
   const dp_attention a = dp_attention_of(call->spec, Q, MASK);
   const dp_random random = dp_attention_random(call, &a, SEED);
-  const int64_t most = block_rows(&a), blocks = (a.length + most - 1) / most;
+  const int64_t most = dp_attention_block_rows(&a, type), blocks = (a.length + most - 1) / most;
   workspace w = workspace_at(&a, type, call->scratch, call->part);
   int64_t lo, hi;
   dp_part_range(a.batch * a.heads * blocks, call->part, call->parts, &lo, &hi);

@@ -1,5 +1,5 @@
-// dp.ScaledDotProductAttentionGrad, a tile of the scores at a time; in float32 by oneDNN's sgemm. A group's heads and
-// their queries are summed in order by one part, so that the number of parts does not change any bit.
+// dp.ScaledDotProductAttentionGrad, a tile of the scores at a time; in float32 by attention_product.h. A group's heads
+// and their queries are summed in order by one part, so that the number of parts does not change any bit.
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/attention_tile.h"
 #include "backends/cpu/onednn/sgemm_code.h"
@@ -86,7 +86,7 @@ static void differentiate(const dp_call *call, const dp_attention *a, const dp_a
     }
     if (a->ratio > 0) dp_attention_tile_keep(a, rows, t, random, i, keep);
     rows->differentiate(p, ds, a->ratio > 0 ? keep : NULL, t->keys, lse[i], w->through[i]);
-    for (int64_t j = 0; j < t->keys && dp_attention_may_hide(a); j++)
+    for (int64_t j = dp_attention_tile_shown(a, t, i); j < t->keys; j++)
       if (dp_attention_tile_hides(a, t, call->in[MASK], i, j)) ds[j] = 0;
   }
 }
@@ -192,7 +192,7 @@ static dp_status run_group(const dp_call *call, const dp_attention *a, const dp_
   for (t.head = t.group * a->each; t.head < (t.group + 1) * a->each; t.head++)
     for (t.row = 0; t.row < a->length; t.row += t.rows) {
       const bool first = t.head == t.group * a->each && !t.row;
-      t.rows = dp_min_i64(DP_TILE_ROWS, a->length - t.row);
+      t.rows = dp_min_i64(dp_attention_block_rows(a, type), a->length - t.row);
       DP_TRY(add_block(call, a, type, rows, random, &t, first, w));
     }
   round_sums(type, &w->dk, a->keys, a->size, call->out[DK], k, k_row);

@@ -10,8 +10,9 @@
 #include "ir/base/tsan.h"
 
 // Floats: of the distance between rows that slows reading down, and of the padding. A block has at most ROWS rows of
-// WIDTH floats, which the second cache holds. A copy that is read fewer than TIMES times costs more than it saves.
-enum { PERIOD = 256, PADDING = 16, ROWS = 256, WIDTH = 512, TIMES = 8 };
+// WIDTH floats, which the second cache holds. A copy that is read fewer than TIMES times costs more than it saves. What
+// is padded for good has rows of whole blocks of low products.
+enum { PERIOD = 256, PADDING = 16, ROWS = 256, WIDTH = 512, TIMES = 8, KEPT_PADDING = 32 };
 // Parts begin at multiples of so many rows or columns: two cache lines, a block of low products.
 enum { UNIT = 32 };
 
@@ -57,6 +58,22 @@ uint64_t dp_sgemm_bytes(const dp_sgemm *p) {
   return copies > low ? copies : low;
 }
 
+uint64_t dp_sgemm_padded_bytes(int64_t k, int64_t n) {
+  return n % PERIOD ? 0 : (uint64_t)(k * (n + KEPT_PADDING)) * sizeof(float);
+}
+
+void dp_sgemm_pad(int64_t k, int64_t n, const float *b, float *padded) {
+  for (int64_t i = 0; i < k; i++, padded += n + KEPT_PADDING) {
+    memcpy(padded, b + i * n, (size_t)n * sizeof *b);
+    memset(padded + n, 0, KEPT_PADDING * sizeof *b);
+  }
+}
+
+int64_t dp_sgemm_row_of_b(const dp_sgemm *p) {
+  if (p->trans_b) return p->k;
+  return p->padded ? p->n + KEPT_PADDING : p->n;
+}
+
 // An operand as it lies in memory. copy: NULL, or where blocks of it go.
 typedef struct {
   const float *first;
@@ -90,14 +107,15 @@ static dp_status run_library(const dp_sgemm *p, const dp_sgemm_share *s, float a
                              float beta, float *y, void *room, int threads) {
   if (s->rows == 0 || s->columns == 0) return DP_OK;
   if (p->k == 0) scale(p, s, beta, y);
-  operand left = {a, p->trans_a ? p->m : p->k, p->trans_a, NULL},
-          right = {b, p->trans_b ? p->k : p->n, p->trans_b, NULL};
-  if (is_read_in_place(s->rows, s->columns, threads)) {
-    if (p->trans_a && is_copied(p->m, s->columns)) left.copy = room;
-    if (!p->trans_b && is_copied(p->n, s->rows)) right.copy = (float *)((char *)room + a_bytes(p));
-  }
-  const int64_t depth = left.copy || right.copy ? ROWS : p->k, height = left.copy ? WIDTH : s->rows,
-                width = right.copy ? WIDTH : s->columns;
+  operand left = {a, p->trans_a ? p->m : p->k, p->trans_a, NULL}, right = {b, dp_sgemm_row_of_b(p), p->trans_b, NULL};
+  // By blocks also what is padded already, so that its sums are the same.
+  const bool in_place = is_read_in_place(s->rows, s->columns, threads);
+  const bool left_blocks = in_place && p->trans_a && is_copied(p->m, s->columns);
+  const bool right_blocks = in_place && !p->trans_b && is_copied(p->n, s->rows);
+  if (left_blocks) left.copy = room;
+  if (right_blocks && !p->padded) right.copy = (float *)((char *)room + a_bytes(p));
+  const int64_t depth = left_blocks || right_blocks ? ROWS : p->k, height = left_blocks ? WIDTH : s->rows,
+                width = right_blocks ? WIDTH : s->columns;
   for (int64_t at = 0; at < p->k; at += depth) {
     const int64_t k = dp_min_i64(depth, p->k - at);
     for (int64_t i = 0; i < s->rows; i += height) {

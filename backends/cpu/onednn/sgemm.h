@@ -8,10 +8,12 @@
 
 #include "ir/kernel/kernel.h"
 
-// op(A) (m, k) by op(B) (k, n). The rows of A and B lie one after the other.
+// op(A) (m, k) by op(B) (k, n). The rows of A and B lie one after the other, but those of a B that is padded, which is
+// not transposed: dp_sgemm_pad has copied it.
 typedef struct {
   bool trans_a, trans_b;
   int64_t m, n, k;
+  bool padded;
 } dp_sgemm;
 
 // A rectangle of the result.
@@ -21,6 +23,12 @@ typedef struct {
 
 // What part `part` of `parts` computes; it may be empty.
 dp_sgemm_share dp_sgemm_share_of(const dp_sgemm *sgemm, int part, int parts);
+// Bytes of a padded B (k, n), which does not depend on m; 0: its rows are not in each other's way.
+uint64_t dp_sgemm_padded_bytes(int64_t k, int64_t n);
+void dp_sgemm_pad(int64_t k, int64_t n, const float *b, float *padded);
+// Floats from one row of op(B) to the next, as it lies in memory.
+int64_t dp_sgemm_row_of_b(const dp_sgemm *sgemm);
+
 // Bytes for a part's copies. No product of smaller extents needs more.
 uint64_t dp_sgemm_bytes(const dp_sgemm *sgemm);
 // Its rectangle of y (m, n) = alpha * op(A) op(B) + beta * y; with beta 0, y is not read. room: dp_sgemm_bytes of its

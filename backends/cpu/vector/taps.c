@@ -55,19 +55,23 @@ static inline __attribute__((always_inline)) void tile(const dp_tap *t, int coun
   }
 }
 
+// Two tiles of so many rows are faster than one of ROWS and a rest of two, whose few sums wait for each other.
+enum { HALF = (ROWS + 2) / 2 };
+
 // Two vectors of a block, `at` floats from its beginning.
 static void columns(const dp_tap *t, int64_t at, int64_t channels, bool add, float *to, int64_t to_row) {
   const float *rows = t->rows;
-#define TILES(count)                                           \
-  for (; channels >= (count); channels -= (count)) {           \
-    tile(t, count, t->block + at, rows, add, to + at, to_row); \
-    rows += (count)*t->rows_channel;                           \
-    to += (count)*to_row;                                      \
+#define TILES(count, WHILE)                                     \
+  for (; channels >= (count) && (WHILE); channels -= (count)) { \
+    tile(t, count, t->block + at, rows, add, to + at, to_row);  \
+    rows += (count)*t->rows_channel;                            \
+    to += (count)*to_row;                                       \
   }
-  TILES(ROWS)
-  TILES(4)
-  TILES(2)
-  TILES(1)
+  TILES(ROWS, channels != 2 * HALF)
+  TILES(HALF, true)
+  TILES(4, true)
+  TILES(2, true)
+  TILES(1, true)
 }
 
 void DP_FOR_ISA(dp_vector_tap_)(const dp_tap *tap, int64_t channels, bool add, float *to, int64_t to_row) {

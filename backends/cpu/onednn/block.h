@@ -1,0 +1,22 @@
+// Products and transpositions of blocks of DP_TAPS_BLOCK columns, by the instruction set that this process computes by.
+#ifndef DP_BACKENDS_CPU_ONEDNN_BLOCK_H
+#define DP_BACKENDS_CPU_ONEDNN_BLOCK_H
+
+#include "backends/cpu/onednn/isa.h"
+#include "backends/cpu/vector/taps.h"
+#include "backends/cpu/vector/transpose.h"
+
+// Whether this process computes by an instruction set that the two below are compiled for.
+static inline bool dp_block_can(void) { return dp_isa_holds_avx512() || dp_isa_holds_avx2(); }
+
+static inline void dp_block_multiply(const dp_tap *tap, int64_t rows, bool add, float *to, int64_t to_row) {
+  (dp_isa_holds_avx512() ? dp_vector_tap_avx512 : dp_vector_tap_avx2)(tap, rows, add, to, to_row);
+}
+
+static inline void dp_block_transpose(int64_t rows, int64_t columns, const float *from, int64_t from_stride, float *to,
+                                      int64_t to_stride) {
+  (dp_isa_holds_avx512() ? dp_vector_transpose_avx512 : dp_vector_transpose_avx2)(rows, columns, from, from_stride, to,
+                                                                                  to_stride);
+}
+
+#endif
