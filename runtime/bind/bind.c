@@ -85,8 +85,7 @@ static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *uni
 }
 
 static dp_kernel_operand operand_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
-  const dp_layout layout = t->layout == DP__LAYOUT__NHWC ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
-  return (dp_kernel_operand){dp_bind_dtype(b, t), true, dp_bind_local(b, t, device), layout};
+  return (dp_kernel_operand){dp_bind_dtype(b, t), true, dp_bind_local(b, t, device), dp_bind_layout(t)};
 }
 
 static void *bind_operand(const dp_bind *b, dp_unit *unit, uint32_t index, bool written, dp_kernel_operand *operand) {

@@ -1,0 +1,70 @@
+// Weights, as far as the pass layout is concerned: variables with four dims whose elements lie otherwise in NHWC, and
+// in all graphs what is of their type around them: copies, gradients, sums of these, new values.
+#include "passes/emit/layout_work.h"
+
+static bool lies_otherwise(const dp_type *type) {
+  const dp_dim *dims = type->shape.dims;
+  return type->shape.rank == 4 && dp_type_is_float(type->dtype) && !dp_shape_is_symbolic(&type->shape) &&
+         dims[1].offset > 1 && dims[2].offset * dims[3].offset > 1;
+}
+
+static bool is_on_device(const dp_value *v) {
+  return v->space == DP_SPACE_PERSISTENT || v->space == DP_SPACE_TRANSIENT || v->space == DP_SPACE_OFFLOAD;
+}
+
+// A variable has one layout, so no use of it may be where all is plain.
+static bool is_candidate(const dp_layout_variable *p) {
+  bool all = p->n_uses > 0;
+  for (int i = 0; i < p->n_uses && all; i++)
+    all = lies_otherwise(&p->uses[i].value->type) && is_on_device(p->uses[i].value) &&
+          !p->uses[i].work->bound[p->uses[i].value->id];
+  return all;
+}
+
+// Types that weights have, each once.
+typedef struct {
+  int count;
+  const dp_type **types;
+} type_set;
+
+static bool has_type(const type_set *set, const dp_type *type) {
+  int i = 0;
+  while (i < set->count &&
+         (set->types[i]->dtype != type->dtype || !dp_shape_equal(&set->types[i]->shape, &type->shape)))
+    i++;
+  return i < set->count;
+}
+
+static bool may_be_weight(const dp_layout_work *w, const dp_value *v) { return w->weight[v->id]; }
+
+// Marks as weights, for a start, all values of such a type.
+static void mark(dp_layout_work *w, const type_set *set, const bool *candidates) {
+  for (int32_t i = 0; i < w->graph->n_values; i++) {
+    const dp_value *v = w->graph->values[i];
+    const int32_t p = w->variable_of[i];
+    w->weight[i] = p >= 0 ? candidates[p]
+                          : v->type.shape.rank == 4 && is_on_device(v) && !w->bound[i] && has_type(set, &v->type);
+  }
+}
+
+void dp_layout_find_weights(dp_layout_work *works, int n_works) {
+  if (!n_works) return;
+  const dp_model *model = works->compile->model;
+  bool *candidates = dp_alloc_n(works->scratch, (size_t)model->n_variables, sizeof *candidates);
+  type_set set = {0};
+  for (int32_t p = 0; p < model->n_variables; p++) {
+    candidates[p] = is_candidate(&works->variables[p]);
+    if (candidates[p] && !has_type(&set, &model->variables[p].type))
+      DP_PUSH(works->scratch, set.types, set.count, &model->variables[p].type);
+  }
+  for (int i = 0; i < n_works; i++) mark(&works[i], &set, candidates);
+  for (int32_t p = 0; p < model->n_variables; p++)
+    for (int i = 0; i < works->variables[p].n_uses && candidates[p]; i++)
+      dp_layout_open_around(works->variables[p].uses[i].work, works->variables[p].uses[i].value);
+  dp_layout_walk(works, n_works, may_be_weight);
+  for (int i = 0; i < n_works; i++)
+    for (int32_t v = 0; v < works[i].graph->n_values; v++) {
+      const int32_t p = works[i].variable_of[v];
+      works[i].weight[v] = p >= 0 ? candidates[p] : works[i].weight[v] && works[i].reached[v];
+    }
+}
