@@ -1,5 +1,6 @@
 // Weights, as far as the pass layout is concerned: variables with four dims whose elements lie otherwise in NHWC, and
-// in all graphs what is of their type around them: copies, gradients, sums of these, new values.
+// in all graphs what is of their shape around them: copies, gradients, sums of these, which of their elements are finite,
+// new values.
 #include "passes/emit/layout_work.h"
 
 static bool lies_otherwise(const dp_type *type) {
@@ -21,29 +22,32 @@ static bool is_candidate(const dp_layout_variable *p) {
   return all;
 }
 
-// Types that weights have, each once.
+// Shapes that weights have, each once.
 typedef struct {
   int count;
-  const dp_type **types;
-} type_set;
+  const dp_shape **shapes;
+} shape_set;
 
-static bool has_type(const type_set *set, const dp_type *type) {
+static bool has_shape(const shape_set *set, const dp_shape *shape) {
   int i = 0;
-  while (i < set->count &&
-         (set->types[i]->dtype != type->dtype || !dp_shape_equal(&set->types[i]->shape, &type->shape)))
-    i++;
+  while (i < set->count && !dp_shape_equal(set->shapes[i], shape)) i++;
   return i < set->count;
+}
+
+// Whether a value that is no variable may be one: weights in 16 bits are images to the pass.
+static bool is_like_weight(const dp_layout_work *w, const dp_value *v, const shape_set *set) {
+  return v->type.shape.rank == 4 && v->type.dtype != DP_BFLOAT16 && v->type.dtype != DP_FLOAT16 && is_on_device(v) &&
+         !w->bound[v->id] && has_shape(set, &v->type.shape);
 }
 
 static bool may_be_weight(const dp_layout_work *w, const dp_value *v) { return w->weight[v->id]; }
 
-// Marks as weights, for a start, all values of such a type.
-static void mark(dp_layout_work *w, const type_set *set, const bool *candidates) {
+// Marks as weights, for a start, all values of such a shape.
+static void mark(dp_layout_work *w, const shape_set *set, const bool *candidates) {
   for (int32_t i = 0; i < w->graph->n_values; i++) {
     const dp_value *v = w->graph->values[i];
     const int32_t p = w->variable_of[i];
-    w->weight[i] = p >= 0 ? candidates[p]
-                          : v->type.shape.rank == 4 && is_on_device(v) && !w->bound[i] && has_type(set, &v->type);
+    w->weight[i] = p >= 0 ? candidates[p] : is_like_weight(w, v, set);
   }
 }
 
@@ -51,11 +55,11 @@ void dp_layout_find_weights(dp_layout_work *works, int n_works) {
   if (!n_works) return;
   const dp_model *model = works->compile->model;
   bool *candidates = dp_alloc_n(works->scratch, (size_t)model->n_variables, sizeof *candidates);
-  type_set set = {0};
+  shape_set set = {0};
   for (int32_t p = 0; p < model->n_variables; p++) {
     candidates[p] = is_candidate(&works->variables[p]);
-    if (candidates[p] && !has_type(&set, &model->variables[p].type))
-      DP_PUSH(works->scratch, set.types, set.count, &model->variables[p].type);
+    const dp_shape *shape = &model->variables[p].type.shape;
+    if (candidates[p] && !has_shape(&set, shape)) DP_PUSH(works->scratch, set.shapes, set.count, shape);
   }
   for (int i = 0; i < n_works; i++) mark(&works[i], &set, candidates);
   for (int32_t p = 0; p < model->n_variables; p++)
