@@ -124,11 +124,13 @@ static void settle_update(dp_layout_work *w, const dp_node *node, const dp_layou
     if (roles[k].group >= 0 && roles[k].stored && w->touched[roles[k].group]) make_plain(w, dp_layout_end(node, k));
 }
 
-// Whether the node has a tensor of that shape that is plain.
+// Whether the node has a float tensor of that shape that is plain. Others say which elements of a gradient are finite,
+// and are small.
 static bool has_plain(const dp_node *node, const dp_shape *shape) {
   for (int k = 0; k < dp_layout_ends(node); k++) {
     const dp_value *v = dp_layout_end(node, k);
-    if (v && v->layout == DP_LAYOUT_PLAIN && dp_shape_equal(&v->type.shape, shape)) return true;
+    if (v && v->layout == DP_LAYOUT_PLAIN && dp_type_is_float(v->type.dtype) && dp_shape_equal(&v->type.shape, shape))
+      return true;
   }
   return false;
 }
