@@ -17,7 +17,7 @@ static inline dp_value *dp_layout_moved_to(const dp_node *node, int k) {
 }
 
 typedef struct {
-  int group;   // of an end with four dims, from 0, less than its ends and members together; -1: it belongs to none
+  int group;    // of an end with four dims, from 0, less than its ends and members together; -1: it belongs to none
   bool stored;  // a variable's old value that an update replaces, or its new one: both lie alike
 } dp_layout_end_role;
 

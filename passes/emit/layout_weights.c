@@ -1,6 +1,6 @@
 // Weights, as far as the pass layout is concerned: variables with four dims whose elements lie otherwise in NHWC, and
-// in all graphs what is of their shape around them: copies, gradients, sums of these, which of their elements are finite,
-// new values.
+// in all graphs what is of their shape around them: copies, gradients, sums of these, which of their elements are
+// finite, new values.
 #include "passes/emit/layout_work.h"
 
 static bool lies_otherwise(const dp_type *type) {

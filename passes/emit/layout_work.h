@@ -40,7 +40,7 @@ struct dp_layout_work {
 void dp_layout_begin(dp_layout_work *work);
 void dp_layout_open(dp_layout_work *work, int32_t node);
 void dp_layout_open_around(dp_layout_work *work, const dp_value *v);  // the nodes that have it
-const dp_node *dp_layout_take(dp_layout_work *work);  // one that is open
+const dp_node *dp_layout_take(dp_layout_work *work);                  // one that is open
 // Sets the value's layout, and that of all values of its variable in all graphs; opens the nodes that have them.
 void dp_layout_set(dp_layout_work *work, dp_value *v, dp_layout layout);
 // Walks from the nodes that are open, in all graphs, to values for which `may` says yes, by nodes to whatever belongs

@@ -176,8 +176,8 @@ INSTANTIATE_TEST_SUITE_P(All, WeightsLayoutTraining,
 // First values are those of plain weights, element by element, by every split; and a session gives back what it takes.
 TEST(WeightsLayout, TakesAndGivesPlainNumbers) {
   for (const Model &model : kModels)
-    for (const char *strategy : {"", "strategy=zero zero-stage=3 devices=3 batchnorm=local", "strategy=tensor devices=2",
-                                 "strategy=pipeline devices=2 microbatches=2"}) {
+    for (const char *strategy : {"", "strategy=zero zero-stage=3 devices=3 batchnorm=local",
+                                 "strategy=tensor devices=2", "strategy=pipeline devices=2 microbatches=2"}) {
       SCOPED_TRACE(model.name + (std::string(": ") + strategy));
       const std::string options =
           std::string("target=cuda batch=8 precision=bf16 optimizer=adamw(lr=1e-3) ") + strategy;
@@ -193,6 +193,27 @@ TEST(WeightsLayout, TakesAndGivesPlainNumbers) {
       }
       EXPECT_EQ(nhwc.Replicas(), "");
     }
+}
+
+// The checker does not know kernels: a plan for another target whose variable lies so in all programs is refused when it
+// is loaded.
+TEST(WeightsLayout, IsRefusedWhereNoKernelTakesIt) {
+  const Plan plan = Compile(kConvolutions, "target=cpu batch=8 precision=bf16");
+  EXPECT_EQ(TryLoad(plan), "");
+  for (size_t v = 0; v < plan->n_variables; v++) {
+    Dp__Variable *variable = plan->variables[v];
+    if (strcmp(variable->name, "c2.w")) continue;
+    variable->layout = DP__LAYOUT__NHWC;
+    for (size_t p = 0; p < plan->roles[0]->n_programs; p++) {
+      const Dp__Program *program = plan->roles[0]->programs[p];
+      for (size_t t = 0; t < program->n_tensors; t++)
+        if (program->tensors[t]->space == DP__SPACE__PERSISTENT && program->tensors[t]->offset == variable->offset)
+          program->tensors[t]->layout = DP__LAYOUT__NHWC;
+    }
+  }
+  const std::string failure = TryLoad(plan);
+  EXPECT_EQ(failure.substr(0, 3), "65:") << failure;
+  EXPECT_NE(failure.find("cannot take the operands"), std::string::npos) << failure;
 }
 
 // A run goes on in another plan with what the first one holds.

@@ -82,8 +82,8 @@ static const struct argp_option table[] = {
      "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
     {"layout", KEY_LAYOUT, "auto|plain", 0,
-     "Whether images in 16 bits may lie channels-last, NHWC, on targets that gain by it (auto, the default), or all "
-     "tensors are row-major (plain)",
+     "Whether images in 16 bits, and the weights of their convolutions, may lie channels-last, NHWC, on targets that "
+     "gain by it (auto, the default), or all tensors are row-major (plain)",
      0},
     {"fast-math", KEY_FAST_MATH, "tf32|winograd|tf32,winograd", OPTION_ARG_OPTIONAL,
      "Round more in float32 for more speed. tf32: GPUs may round operands of products and convolutions to TF32, ten "

@@ -97,7 +97,7 @@ Dp__Variable *VariableOf(Dp__Plan *plan, const char *name) {
 
 // Where the variable is said to lie in NHWC.
 struct Laid {
-  bool storage = true;  // in the plan's table
+  bool storage = true;                         // in the plan's table
   const char *but_entry = "", *but_exit = "";  // all programs but these find it, leave it so
 };
 

@@ -106,9 +106,7 @@ Image ChooseImage(Edit &e) {
   return chosen;
 }
 
-void Turn(Dp__DeviceTensor *t) {
-  t->layout = t->layout == DP__LAYOUT__NHWC ? DP__LAYOUT__PLAIN : DP__LAYOUT__NHWC;
-}
+void Turn(Dp__DeviceTensor *t) { t->layout = t->layout == DP__LAYOUT__NHWC ? DP__LAYOUT__PLAIN : DP__LAYOUT__NHWC; }
 
 void Replace(uint32_t before, uint32_t after, size_t count, uint32_t *operands) {
   for (size_t k = 0; k < count; k++)
