@@ -1,8 +1,8 @@
 // layout: images in 16 bits lie channels-last, in NHWC, around convolutions, for targets whose convolutions gain by it,
 // and so do the weights of these convolutions, wherever they are: as variables, in 16 bits, as gradients, as state.
 //
-// A value of rank 4 in 16 bits may lie so if it is on a device: what comes from the host or goes to it is plain, and so
-// is what stages of a pipeline send each other. Such values begin in NHWC where nodes connect them with a convolution.
+// A value of rank 4 in 16 bits may lie so if it is on a device: what comes from the host or goes to it is plain. What
+// stages of a pipeline send each other lies alike on both (layout_shares.c). Such values begin in NHWC where nodes connect them with a convolution.
 // Where no kernel takes a node's operands and results as they lie, those in NHWC become plain, and so on until each
 // node has a kernel. What devices exchange keeps its layout. What is then connected with no convolution in NHWC becomes
 // plain too. No node converts one layout into the other by itself: kernels of elementwise nodes take each operand and
@@ -39,18 +39,26 @@ static bool is_convolution(const dp_node *node) {
   return is_one_of(node, names);
 }
 
-static bool is_between_stages(const dp_node *node) {
-  static const char *const names[] = {"Send", "Recv", NULL};
-  return is_one_of(node, names);
+// What goes to the host.
+static void find_bound(dp_layout_work *w) {
+  for (int i = 0; i < w->graph->n_outputs; i++) w->bound[w->graph->outputs[i].value->id] = true;
 }
 
-// What goes to the host, and what stages send each other.
-static void find_bound(dp_layout_work *w) {
-  const dp_graph *graph = w->graph;
-  for (int i = 0; i < graph->n_outputs; i++) w->bound[graph->outputs[i].value->id] = true;
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; is_between_stages(graph->nodes[i]) && k < dp_layout_ends(graph->nodes[i]); k++)
-      if (dp_layout_end(graph->nodes[i], k)) w->bound[dp_layout_end(graph->nodes[i], k)->id] = true;
+static bool may_be_nhwc(const dp_layout_work *w, const dp_value *v) {
+  return w->weight[v->id] || (is_image(v) && !w->bound[v->id]);
+}
+
+// Values that have one layout are bound together.
+static void bind_shares(const dp_layout_shares *shares) {
+  for (int32_t s = 0; s < shares->count; s++) {
+    const dp_layout_share *share = &shares->all[s];
+    bool all = true;
+    for (int i = 0; i < share->n_uses; i++) all = all && may_be_nhwc(share->uses[i].work, share->uses[i].value);
+    for (int i = 0; i < share->n_uses && !all; i++) {
+      share->uses[i].work->bound[share->uses[i].value->id] = true;
+      share->uses[i].work->weight[share->uses[i].value->id] = false;
+    }
+  }
 }
 
 static bool has_images(const dp_node *node) {
@@ -60,10 +68,6 @@ static bool has_images(const dp_node *node) {
 }
 
 // ---- the pass -------------------------------------------------------------------------------------------------------
-
-static bool may_be_nhwc(const dp_layout_work *w, const dp_value *v) {
-  return w->weight[v->id] || (w->variable_of[v->id] < 0 && is_image(v) && !w->bound[v->id]);
-}
 
 static bool is_nhwc(const dp_layout_work *w, const dp_value *v) {
   (void)w;
@@ -106,10 +110,9 @@ static void make_plain(dp_layout_work *w, dp_value *v) {
 
 static void settle_communication(dp_layout_work *w, const dp_node *node) {
   for (int k = 0; k < node->n_inputs; k++) {
-    dp_value *from = node->inputs[k], *to = dp_layout_moved_to(node, k);
-    if (!to || from->layout == to->layout) continue;
-    make_plain(w, from);
-    make_plain(w, to);
+    if (!dp_layout_is_turned(node, k)) continue;
+    make_plain(w, node->inputs[k]);
+    make_plain(w, dp_layout_moved_to(node, k));
   }
 }
 
@@ -124,13 +127,11 @@ static void settle_update(dp_layout_work *w, const dp_node *node, const dp_layou
     if (roles[k].group >= 0 && roles[k].stored && w->touched[roles[k].group]) make_plain(w, dp_layout_end(node, k));
 }
 
-// Whether the node has a float tensor of that shape that is plain. Others say which elements of a gradient are finite,
-// and are small.
+// Whether the node has a tensor of that shape that is plain.
 static bool has_plain(const dp_node *node, const dp_shape *shape) {
   for (int k = 0; k < dp_layout_ends(node); k++) {
     const dp_value *v = dp_layout_end(node, k);
-    if (v && v->layout == DP_LAYOUT_PLAIN && dp_type_is_float(v->type.dtype) && dp_shape_equal(&v->type.shape, shape))
-      return true;
+    if (v && v->layout == DP_LAYOUT_PLAIN && dp_shape_equal(&v->type.shape, shape)) return true;
   }
   return false;
 }
@@ -181,20 +182,38 @@ static void end(dp_layout_work *works, int n_works) {
 static bool fits(const dp_layout_work *w, const dp_node *node) {
   if (!dp_op_is(node->op, DP_OP_COMMUNICATION)) return has_kernel(w, node);
   for (int k = 0; k < node->n_inputs; k++)
-    if (dp_layout_moved_to(node, k) && node->inputs[k]->layout != dp_layout_moved_to(node, k)->layout) return false;
+    if (dp_layout_is_turned(node, k)) return false;
   return true;
 }
 
+static bool fits_around(const dp_layout_work *w, const dp_value *v) {
+  bool all = !v->producer || fits(w, v->producer);
+  for (int32_t u = w->first[v->id]; u < w->first[v->id + 1] && all; u++) all = fits(w, w->graph->nodes[w->users[u]]);
+  return all;
+}
+
 // Planes of one element are plain where kernels take them so, and can then be reshaped where they are.
-static void spare_single(const dp_layout_work *w) {
-  for (int32_t i = 0; i < w->graph->n_values; i++) {
-    dp_value *v = w->graph->values[i];
-    if (v->layout == DP_LAYOUT_PLAIN || has_planes(v)) continue;
-    v->layout = DP_LAYOUT_PLAIN;
-    bool all = fits(w, v->producer);
-    for (int32_t u = w->first[v->id]; u < w->first[v->id + 1] && all; u++) all = fits(w, w->graph->nodes[w->users[u]]);
-    if (!all) v->layout = DP_LAYOUT_NHWC;
+static void spare_single(dp_layout_work *w) {
+  for (int32_t v = 0; v < w->graph->n_values; v++) {
+    if (w->graph->values[v]->layout == DP_LAYOUT_PLAIN || has_planes(w->graph->values[v])) continue;
+    dp_layout_use own;
+    const dp_layout_use *uses;
+    const int n_uses = dp_layout_uses(w, w->graph->values[v], &own, &uses);
+    bool all = true;
+    for (int i = 0; i < n_uses; i++) uses[i].value->layout = DP_LAYOUT_PLAIN;
+    for (int i = 0; i < n_uses && all; i++) all = fits_around(uses[i].work, uses[i].value);
+    for (int i = 0; i < n_uses && !all; i++) uses[i].value->layout = DP_LAYOUT_NHWC;
   }
+}
+
+// A variable lies as its values in graphs do.
+static void keep(const dp_layout_work *w) {
+  dp_variable *variables = w->compile->model->variables;
+  for (int32_t v = 0; v < w->graph->n_values; v++)
+    if (w->graph->values[v]->kind == DP_VALUE_VARIABLE)
+      variables[w->graph->values[v]->variable].layout = w->graph->values[v]->layout;
+  for (int i = 0; i < w->graph->n_updates; i++)
+    variables[w->graph->updates[i].variable].layout = w->graph->updates[i].value->layout;
 }
 
 static void choose(dp_layout_work *works, int n_works) {
@@ -202,12 +221,15 @@ static void choose(dp_layout_work *works, int n_works) {
     dp_layout_begin(&works[g]);
     find_bound(&works[g]);
   }
+  dp_layout_find_shares(works, n_works);
   dp_layout_find_weights(works, n_works);
+  bind_shares(works->shares);
   begin(works, n_works);
   settle(works, n_works);
   end(works, n_works);
   for (int g = 0; g < n_works; g++) {
     spare_single(&works[g]);
+    keep(&works[g]);
     for (int32_t i = 0; i < works[g].graph->n_nodes; i++) lay_inside(works[g].graph->nodes[i]);
     works[g].graph->unchanged = true;
   }
@@ -217,14 +239,12 @@ static dp_status choose_all(void *arg) {
   dp_layout_work *first = arg;
   dp_model *model = first->compile->model;
   dp_layout_work *works = dp_alloc_n(first->scratch, (size_t)model->n_graphs, sizeof *works);
-  first->variables = dp_alloc_n(first->scratch, (size_t)model->n_variables, sizeof *first->variables);
+  first->shares = dp_alloc(first->scratch, sizeof *first->shares);
   for (int g = 0; g < model->n_graphs; g++) {
     works[g] = *first;
     works[g].graph = model->graphs[g];
   }
-  choose(works, model->n_graphs);
-  for (int32_t p = 0; p < model->n_variables; p++)
-    if (first->variables[p].n_uses) model->variables[p].layout = first->variables[p].uses[0].value->layout;
+  if (model->n_graphs) choose(works, model->n_graphs);
   return DP_OK;
 }
 

@@ -11,9 +11,14 @@ static inline dp_value *dp_layout_end(const dp_node *node, int k) {
 }
 static inline int dp_layout_ends(const dp_node *node) { return node->n_inputs + node->n_outputs; }
 
-// What operand k of a communication becomes: several may go together to one result. NULL: a Send's.
+// What operand k of a communication becomes: several may go together to one result.
 static inline dp_value *dp_layout_moved_to(const dp_node *node, int k) {
-  return node->n_outputs ? node->outputs[k < node->n_outputs ? k : 0] : NULL;
+  return node->outputs[k < node->n_outputs ? k : 0];
+}
+// Whether the two lie otherwise. Between a Send and its Recv there is nothing that lies anywhere.
+static inline bool dp_layout_is_turned(const dp_node *node, int k) {
+  const dp_value *from = node->inputs[k], *to = dp_layout_moved_to(node, k);
+  return from->space != DP_SPACE_NONE && to->space != DP_SPACE_NONE && from->layout != to->layout;
 }
 
 typedef struct {

@@ -17,27 +17,10 @@ static void find_users(dp_layout_work *w) {
       if (graph->nodes[i]->inputs[k]) w->users[w->first[graph->nodes[i]->inputs[k]->id + 1]++] = i;
 }
 
-static void add_use(dp_layout_work *w, dp_value *v, int32_t variable) {
-  dp_layout_variable *p = &w->variables[variable];
-  const dp_layout_use use = {w, v};
-  w->variable_of[v->id] = variable;
-  DP_PUSH(w->scratch, p->uses, p->n_uses, use);
-}
-
-static void find_variables(dp_layout_work *w) {
-  const dp_graph *graph = w->graph;
-  w->variable_of = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *w->variable_of);
-  for (int32_t v = 0; v < graph->n_values; v++) w->variable_of[v] = -1;
-  for (int32_t v = 0; v < graph->n_values; v++)
-    if (graph->values[v]->kind == DP_VALUE_VARIABLE) add_use(w, graph->values[v], graph->values[v]->variable);
-  for (int i = 0; i < graph->n_updates; i++) add_use(w, graph->updates[i].value, graph->updates[i].variable);
-}
-
 void dp_layout_begin(dp_layout_work *w) {
   const size_t n_values = (size_t)w->graph->n_values, n_nodes = (size_t)w->graph->n_nodes;
   int most = 0;
   find_users(w);
-  find_variables(w);
   w->roles = dp_alloc_n(w->scratch, n_nodes, sizeof *w->roles);
   for (size_t i = 0; i < n_nodes; i++) {
     const dp_node *node = w->graph->nodes[i];
@@ -72,11 +55,18 @@ void dp_layout_open_around(dp_layout_work *w, const dp_value *v) {
   for (int32_t u = w->first[v->id]; u < w->first[v->id + 1]; u++) dp_layout_open(w, w->users[u]);
 }
 
+int dp_layout_uses(dp_layout_work *w, dp_value *v, dp_layout_use *own, const dp_layout_use **uses) {
+  const int32_t share = w->share_of[v->id];
+  *own = (dp_layout_use){w, v};
+  *uses = share < 0 ? own : w->shares->all[share].uses;
+  return share < 0 ? 1 : w->shares->all[share].n_uses;
+}
+
 void dp_layout_set(dp_layout_work *w, dp_value *v, dp_layout layout) {
-  const dp_layout_use own = {w, v};
-  const int32_t p = w->variable_of[v->id];
-  const dp_layout_use *uses = p < 0 ? &own : w->variables[p].uses;
-  for (int i = 0; i < (p < 0 ? 1 : w->variables[p].n_uses); i++) {
+  dp_layout_use own;
+  const dp_layout_use *uses;
+  const int n_uses = dp_layout_uses(w, v, &own, &uses);
+  for (int i = 0; i < n_uses; i++) {
     if (uses[i].value->layout == layout) continue;
     uses[i].value->layout = layout;
     dp_layout_open_around(uses[i].work, uses[i].value);
@@ -86,10 +76,10 @@ void dp_layout_set(dp_layout_work *w, dp_value *v, dp_layout layout) {
 // ---- walks ----------------------------------------------------------------------------------------------------------
 
 static void reach(dp_layout_work *w, dp_value *v) {
-  const dp_layout_use own = {w, v};
-  const int32_t p = w->variable_of[v->id];
-  const dp_layout_use *uses = p < 0 ? &own : w->variables[p].uses;
-  for (int i = 0; i < (p < 0 ? 1 : w->variables[p].n_uses); i++) {
+  dp_layout_use own;
+  const dp_layout_use *uses;
+  const int n_uses = dp_layout_uses(w, v, &own, &uses);
+  for (int i = 0; i < n_uses; i++) {
     bool *reached = &uses[i].work->reached[uses[i].value->id];
     if (*reached) continue;
     *reached = true;

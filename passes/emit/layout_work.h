@@ -7,25 +7,32 @@
 
 typedef struct dp_layout_work dp_layout_work;
 
-// A variable's value in a graph, as the program finds it or leaves it.
+// A value in one of the graphs.
 typedef struct {
   dp_layout_work *work;
   dp_value *value;
 } dp_layout_use;
 
+// Values that have one layout (layout_shares.c).
 typedef struct {
   int n_uses;
-  dp_layout_use *uses;  // in all graphs
-} dp_layout_variable;
+  dp_layout_use *uses;
+  int32_t joined;  // the share that has them instead; -1: this one
+} dp_layout_share;
 
-// Of one graph. Graphs share variables, and so `variables`.
+typedef struct {
+  int32_t count;
+  dp_layout_share *all;
+} dp_layout_shares;
+
+// Of one graph. `shares` is of all of them.
 struct dp_layout_work {
   const dp_compile *compile;
   dp_graph *graph;
   dp_arena *scratch;
   int threads;
-  dp_layout_variable *variables;
-  int32_t *variable_of;              // (values) -1: of none
+  dp_layout_shares *shares;
+  int32_t *share_of;                 // (values) -1: none
   const dp_layout_end_role **roles;  // (nodes)
   bool *bound;                       // (values) it is plain, whatever it is
   bool *weight;                      // (values) as layout_weights.c says
@@ -36,15 +43,18 @@ struct dp_layout_work {
   bool *is_open;                     // (nodes)
 };
 
-// Finds users, variables and roles. Of `work` compile, graph, scratch, threads and variables are given.
+// Finds users and roles. Of `work` compile, graph, scratch, threads and shares are given.
 void dp_layout_begin(dp_layout_work *work);
+void dp_layout_find_shares(dp_layout_work *works, int n_works);  // layout_shares.c
 void dp_layout_open(dp_layout_work *work, int32_t node);
 void dp_layout_open_around(dp_layout_work *work, const dp_value *v);  // the nodes that have it
 const dp_node *dp_layout_take(dp_layout_work *work);                  // one that is open
-// Sets the value's layout, and that of all values of its variable in all graphs; opens the nodes that have them.
+// The uses of the value's share, or its own, which is put to `own`. Returns how many.
+int dp_layout_uses(dp_layout_work *work, dp_value *v, dp_layout_use *own, const dp_layout_use **uses);
+// Sets the layout of the value and of its share; opens the nodes that have them.
 void dp_layout_set(dp_layout_work *work, dp_value *v, dp_layout layout);
 // Walks from the nodes that are open, in all graphs, to values for which `may` says yes, by nodes to whatever belongs
-// together there and by variables to other graphs; what it comes to is `reached`.
+// together there and by shares to other graphs; what it comes to is `reached`.
 void dp_layout_walk(dp_layout_work *works, int n_works, bool (*may)(const dp_layout_work *work, const dp_value *v));
 
 // layout_weights.c: marks weights, once what is bound is known.
