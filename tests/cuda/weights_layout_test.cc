@@ -117,6 +117,14 @@ TEST(WeightsLayout, HoldsResNet50) {
     const std::string options = std::string("target=cuda batch=256 optimizer=sgd(lr=0.1,momentum=0.9)") + rest;
     const Plan plan = Compile(ResNetText().Text(), options + " precision=bf16");
     EXPECT_EQ(CountVariables(plan), 2 * 17);  // 16 of 3x3 and one of 7x7, and their momentum
+    int64_t elements = 0;
+    for (size_t v = 0; v < plan->n_variables; v++) {
+      const Dp__Variable *p = plan->variables[v];
+      if (p->layout != DP__LAYOUT__NHWC || p->kind != DP_PARAMETER) continue;
+      Dp__Dim *const *dims = p->type->shape->dims;
+      elements += dims[0]->offset * dims[1]->offset * dims[2]->offset * dims[3]->offset;
+    }
+    EXPECT_EQ(elements, 11326656);
     EXPECT_EQ(CountPlain(plan), 0);
     EXPECT_EQ(CountVariables(Compile(ResNetText().Text(), options)), 0);
     EXPECT_EQ(CountVariables(Compile(ResNetText().Text(), options + " precision=bf16 layout=plain")), 0);
@@ -188,6 +196,17 @@ TEST(WeightsLayout, TakesAndGivesPlainNumbers) {
       }
       EXPECT_EQ(nhwc.Replicas(), "");
     }
+}
+
+// The null backend finds no two steps on the same bytes.
+TEST(WeightsLayout, HasNoRaces) {
+  for (const char *strategy :
+       {"", "strategy=zero zero-stage=3 devices=3 batchnorm=local", "strategy=pipeline devices=2 microbatches=4"}) {
+    const Plan plan =
+        Compile(kConvolutions, std::string("target=cuda batch=8 precision=bf16 optimizer=adamw(lr=1e-3) ") + strategy);
+    EXPECT_GT(CountVariables(plan), 0);
+    EXPECT_EQ(RunNull(plan, 3, {8, 5}), "") << strategy;
+  }
 }
 
 // The checker does not know kernels: a plan for another target whose variable lies so in all programs is refused when it
