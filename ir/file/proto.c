@@ -113,6 +113,7 @@ Dp__Variable *dp_proto_from_variable(dp_arena *arena, const dp_variable *p, int 
   message->n_placements = (size_t)n_axes;
   message->placements = dp_proto_from_placements(arena, p->placements, n_axes);
   message->offloaded = p->offloaded;
+  message->layout = p->layout == DP_LAYOUT_NHWC ? DP__LAYOUT__NHWC : DP__LAYOUT__LAYOUT_NONE;
   message->offset = p->offset;
   message->bytes = p->bytes;
   message->n_stages = (size_t)p->n_stages;
@@ -186,11 +187,14 @@ static dp_status to_variable(dp_arena *arena, const Dp__Variable *m, const dp_me
   DP_TRY(dp_proto_to_constraints(arena, m->n_constraints, m->constraints, &p->type.shape, &p->n_constraints,
                                  &p->constraints));
   if (!mesh) {
-    if (m->n_placements || m->offset || m->bytes || m->n_stages || m->offloaded)
+    if (m->n_placements || m->offset || m->bytes || m->n_stages || m->offloaded || m->layout)
       return dp_fail(EX_DATAERR, "it has an address in memory, which only a plan gives");
     return DP_OK;
   }
   DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type.shape, mesh, p->placements));
+  if (m->layout < DP__LAYOUT__LAYOUT_NONE || m->layout > DP__LAYOUT__NHWC)
+    return dp_fail(EX_DATAERR, "its layout %d is unknown", (int)m->layout);
+  p->layout = m->layout == DP__LAYOUT__NHWC ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
   p->offloaded = m->offloaded;
   p->offset = m->offset;
   p->bytes = m->bytes;

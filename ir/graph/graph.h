@@ -193,6 +193,7 @@ typedef struct {
   int n_stages;                          // pipeline stages that have it, in rising order; 0 of them: all
   int *stages;
   bool offloaded;          // device form: in DP_SPACE_OFFLOAD, else in DP_SPACE_PERSISTENT
+  dp_layout layout;        // device form: of its storage, in all programs and on all devices
   uint64_t offset, bytes;  // device form: there
 } dp_variable;
 

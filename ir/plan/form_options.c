@@ -157,7 +157,10 @@ static bool has_layouts(const Dp__Program *program) {
 
 static dp_status check_layout(const form *f) {
   DP_TRY(check_choice(f, "layout", f->o->layout, "auto", "plain"));
-  for (size_t r = 0; !strcmp(f->o->layout, "plain") && r < f->plan->n_roles; r++)
+  if (strcmp(f->o->layout, "plain")) return DP_OK;
+  for (size_t v = 0; v < f->plan->n_variables; v++)
+    if (f->plan->variables[v]->layout == DP__LAYOUT__NHWC) return refuse(f, "layout", "plain", "others");
+  for (size_t r = 0; r < f->plan->n_roles; r++)
     for (size_t p = 0; p < f->plan->roles[r]->n_programs; p++)
       if (has_layouts(f->plan->roles[r]->programs[p])) return refuse(f, "layout", "plain", "others");
   return DP_OK;

@@ -22,8 +22,9 @@ static const struct {
     [DP_RULE_TENSOR_BYTES] = {"TENSOR.BYTES", "a tensor has room for the largest shard"},
     [DP_RULE_TENSOR_LAYOUT] =
         {"TENSOR.LAYOUT",
-         "stage and micro-batches are ones that kernels know; what is not plain has four dims and exists between "
-         "two nodes alone, in blocks of channels each device has whole ones, and what is moved keeps its layout"},
+         "stage and micro-batches are ones that kernels know; what is not plain has four dims and stays on devices, in "
+         "blocks of channels each device has whole ones; a variable lies as its storage says in all programs, and what "
+         "is moved keeps its layout"},
     [DP_RULE_TENSOR_VERSION] = {"TENSOR.VERSION", "a tensor's version is that of its value"},
     [DP_RULE_TENSOR_SPACE] = {"TENSOR.SPACE", "an instruction works on memory that it reaches"},
     [DP_RULE_ORDER_EVENT] = {"ORDER.EVENT", "each event is signalled by one instruction"},

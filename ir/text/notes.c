@@ -28,7 +28,7 @@ static const struct {
     {"stages", DP_TEXT_OF_VARIABLE, STAGES, 0},
     {"micro", DP_TEXT_OF_VALUE, MICRO, 0},
     {"space", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, SPACE, 0},
-    {"layout", DP_TEXT_OF_VALUE, LAYOUT, 0},
+    {"layout", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, LAYOUT, 0},
     {"offset", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, BYTES, offsetof(dp_text_notes, offset)},
     {"bytes", DP_TEXT_OF_VALUE | DP_TEXT_OF_VARIABLE, BYTES, offsetof(dp_text_notes, bytes)},
     {"kernel", DP_TEXT_OF_NODE, NAME, offsetof(dp_text_notes, kernel)},

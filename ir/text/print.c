@@ -155,7 +155,7 @@ static void print_variable(FILE *out, const dp_model *model, const dp_variable *
   if (p->frozen) fputs(" frozen", out);
   int n_axes = model->mesh.n_axes;
   bool placed = dp_text_print_are_placed(p->placements, n_axes);
-  if (p->bytes || p->offset || placed || p->n_stages || p->offloaded) {
+  if (p->bytes || p->offset || placed || p->n_stages || p->offloaded || p->layout) {
     fputs(" [", out);
     for (int i = 0; i < p->n_stages; i++) fprintf(out, "%s%d", i ? "," : "stages=[", p->stages[i]);
     if (p->n_stages) fputs("], ", out);
@@ -165,6 +165,7 @@ static void print_variable(FILE *out, const dp_model *model, const dp_variable *
       fputs(", ", out);
     }
     if (p->offloaded) fprintf(out, "space=%s, ", dp_text_spaces[DP_SPACE_OFFLOAD]);
+    if (p->layout) fprintf(out, "layout=%s, ", dp_text_layouts[p->layout]);
     fprintf(out, "offset=%llu, bytes=%llu]", (unsigned long long)p->offset, (unsigned long long)p->bytes);
   }
   fputc('\n', out);

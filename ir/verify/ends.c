@@ -15,6 +15,9 @@ static bool is_storage(const dp_checker *c, const dp_checker_tensor *t, const dp
 
 static dp_status check_storage(dp_checker *c, const Dp__Update *entry, const char *verb) {
   const dp_variable *p = &c->model->variables[entry->variable];
+  if (c->tensors[entry->value].claim->layout != dp_checker_storage_layout(p))
+    return dp_checker_fail(c, dp_checker_at_tensor(c, entry->value), DP_RULE_TENSOR_LAYOUT,
+                           "it %s '%s' in another layout than that of its storage", verb, p->name);
   if (is_storage(c, &c->tensors[entry->value], p)) return DP_OK;
   return dp_checker_fail(
       c, dp_checker_at_tensor(c, entry->value), DP_RULE_MEANING_STORAGE,

@@ -45,6 +45,10 @@ static dp_status check_storage(dp_checker *c, const dp_variable *p) {
                              "'%s' is stored as %s: on axis '%s', which is not an axis of devices, it must be whole",
                              p->name, dp_checker_placements_print(c, p->placements, text, sizeof text),
                              c->model->mesh.axes[whole[i]].name);
+  if (p->layout != DP_LAYOUT_PLAIN && p->type.shape.rank != 4)
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_TENSOR_LAYOUT,
+                           "'%s' has %d dims, and is not plain: only what has four may lie otherwise", p->name,
+                           p->type.shape.rank);
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (p->placements[a].kind == DP_PARTIAL)
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,

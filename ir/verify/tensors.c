@@ -5,16 +5,14 @@
 #include "ir/plan/layout.h"
 #include "ir/verify/checker.h"
 
-// What programs hand on to each other and to the host is plain.
+// What the host gives and gets is plain. How variables lie in their storage, ends.c looks at.
 static dp_status check_image(dp_checker *c, size_t i, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
-  const bool stored = t->value->kind == DP_VALUE_VARIABLE || m->version;
-  if (t->value->type.shape.rank == 4 && !stored &&
-      (m->space == DP__SPACE__TRANSIENT || m->space == DP__SPACE__INSIDE || m->space == DP__SPACE__OFFLOAD))
-    return DP_OK;
+  const bool host = dp_checker_is_on_host(m->space) || m->space == DP__SPACE__DEVICE_INPUT;
+  if (t->value->type.shape.rank == 4 && !host) return DP_OK;
   return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
-                         "tensor %zu ('%s') has %d dims in %s memory, and is not plain: only images between two nodes "
-                         "may lie otherwise",
+                         "tensor %zu ('%s') has %d dims in %s memory, and is not plain: only what has four dims, and "
+                         "neither comes from the host nor goes to it, may lie otherwise",
                          i, t->value->name, t->value->type.shape.rank, dp_plan_form_space(m->space));
 }
 

@@ -1,49 +1,42 @@
-// layout: around convolutions images lie as these gain by, on targets that say so: in 16 bits channels-last, in NHWC;
-// in plans for inference those in float32 in blocks of channels.
+// layout: around convolutions images lie as these gain by, on targets that say so: in 16 bits channels-last, in NHWC,
+// and so do the weights of these convolutions, wherever they are: as variables, in 16 bits, as gradients, as state; in
+// plans for inference images in float32 lie in blocks of channels.
 //
-// A value of rank 4 may lie so if it exists between two nodes alone: inputs, outputs and variables are plain, and so is
-// what stages of a pipeline send each other, whose graphs are looked at one by one. Such values begin in that layout
-// where nodes connect them with a convolution. Where no kernel takes a node's operands and results as they lie, they
-// become plain, and so on until each node has a kernel. What devices exchange keeps its layout. What is then connected
-// with no convolution that has another layout becomes plain too. No node converts one layout into the other by itself.
-// Of NHWC, kernels of elementwise nodes take each operand and result as it lies, so that the Cast of a weight in
-// float32 makes it NHWC, and that of its gradient makes it plain again. Of blocks, convolutions do: they read plain
-// images and write blocks, or read blocks and write a plain image.
+// An image may lie so if it is on a device: what comes from the host or goes to it is plain. What stages of a pipeline
+// send each other lies alike on both (layout_shares.c). Images begin in that layout where nodes connect them with a
+// convolution. Where no kernel takes a node's operands and results as they lie, they become plain, and so on until each
+// node has a kernel. What devices exchange keeps its layout. What is then connected with no convolution that has
+// another layout becomes plain too. No node converts one layout into the other by itself. Of NHWC, kernels of
+// elementwise nodes take each operand and result as it lies, so that the Cast of a weight that is plain makes it NHWC,
+// and that of its gradient makes it plain. Of blocks, convolutions do: they read plain images and write blocks, or read
+// blocks and write a plain image.
+//
+// Weights in NHWC (layout_weights.c) go the same way, with all graphs together, as a variable has one layout for all of
+// them. They gain only if nothing turns them: where a node has tensors of a weight's shape and one of them is plain,
+// those that are weights become plain.
 #include <string.h>
 
 #include "passes/base/pass.h"
 #include "passes/cost/largest_shard.h"
 #include "passes/emit/kernels.h"
-
-typedef struct {
-  const dp_compile *compile;
-  dp_graph *graph;
-  dp_arena *scratch;
-  int threads;
-  dp_layout layout;        // what is chosen where it can be
-  bool *free;              // (values) it may lie so
-  int32_t *first, *users;  // the nodes that read value v: users[first[v]] .. users[first[v + 1] - 1]
-  int32_t n_open, *open;   // nodes to be looked at
-  bool *is_open;           // (nodes)
-} work;
-
-// ---- the graph ------------------------------------------------------------------------------------------------------
+#include "passes/emit/layout_work.h"
 
 // Whether the layout is one for a value of these extents.
-static bool has_room(const work *w, const dp_value *v) {
+static bool has_room(const dp_layout_work *w, const dp_value *v) {
   const int64_t block = dp_layout_block(w->layout);
+  if (!block) return v->type.shape.rank == 4;
   const dp_local shard = dp_largest_shard_of(w->compile->model, v);
   dp_local plain;
-  return block ? dp_local_in_blocks(&shard, block, &plain) : shard.rank == 4;
+  return dp_local_in_blocks(&shard, block, &plain);
 }
 
-static bool is_image(const work *w, const dp_value *v) {
+static bool is_image(const dp_layout_work *w, const dp_value *v) {
   const uint32_t types = dp_layout_block(w->layout) ? DP_BIT(DP_FLOAT32) : DP_BIT(DP_BFLOAT16) | DP_BIT(DP_FLOAT16);
   return v->kind == DP_VALUE_RESULT && (v->space == DP_SPACE_TRANSIENT || v->space == DP_SPACE_OFFLOAD) &&
          DP_BIT(v->type.dtype) & types && has_room(w, v);
 }
 
-// Planes of one element lie alike in both layouts.
+// Planes of one element lie alike in all layouts.
 static bool has_planes(const dp_value *v) {
   return !dp_dim_is(v->type.shape.dims[2], 1) || !dp_dim_is(v->type.shape.dims[3], 1);
 }
@@ -60,86 +53,54 @@ static bool is_convolution(const dp_node *node) {
   return is_one_of(node, names);
 }
 
-static bool is_between_stages(const dp_node *node) {
-  static const char *const names[] = {"Send", "Recv", NULL};
-  return is_one_of(node, names);
+// What goes to the host.
+static void find_bound(dp_layout_work *w) {
+  for (int i = 0; i < w->graph->n_outputs; i++) w->bound[w->graph->outputs[i].value->id] = true;
 }
 
-// Operand k of the node, or the result after its operands.
-static dp_value *end_of(const dp_node *node, int k) {
-  return k < node->n_inputs ? node->inputs[k] : node->outputs[k - node->n_inputs];
+static bool may_turn(const dp_layout_work *w, const dp_value *v) {
+  return w->weight[v->id] || (is_image(w, v) && !w->bound[v->id]);
 }
 
-static int ends_of(const dp_node *node) { return node->n_inputs + node->n_outputs; }
-
-static void find_users(work *w) {
-  const dp_graph *graph = w->graph;
-  int32_t total = 0;
-  w->first = dp_alloc_n(w->scratch, (size_t)graph->n_values + 2, sizeof *w->first);
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
-      if (graph->nodes[i]->inputs[k]) w->first[graph->nodes[i]->inputs[k]->id + 2]++, total++;
-  for (int32_t v = 0; v < graph->n_values; v++) w->first[v + 2] += w->first[v + 1];
-  w->users = dp_alloc_n(w->scratch, (size_t)total, sizeof *w->users);
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
-      if (graph->nodes[i]->inputs[k]) w->users[w->first[graph->nodes[i]->inputs[k]->id + 1]++] = i;
-}
-
-static void find_free(work *w) {
-  const dp_graph *graph = w->graph;
-  w->free = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *w->free);
-  for (int32_t v = 0; v < graph->n_values; v++) w->free[v] = is_image(w, graph->values[v]);
-  for (int i = 0; i < graph->n_outputs; i++) w->free[graph->outputs[i].value->id] = false;
-  for (int i = 0; i < graph->n_updates; i++) w->free[graph->updates[i].value->id] = false;
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; is_between_stages(graph->nodes[i]) && k < ends_of(graph->nodes[i]); k++)
-      if (end_of(graph->nodes[i], k)) w->free[end_of(graph->nodes[i], k)->id] = false;
-}
-
-// ---- what is to be looked at ----------------------------------------------------------------------------------------
-
-static void open_node(work *w, int32_t node) {
-  if (w->is_open[node]) return;
-  w->is_open[node] = true;
-  w->open[w->n_open++] = node;
-}
-
-static const dp_node *take_open(work *w) {
-  const int32_t node = w->open[--w->n_open];
-  w->is_open[node] = false;
-  return w->graph->nodes[node];
-}
-
-static void set(work *w, dp_value *v, dp_layout layout) {
-  v->layout = layout;
-  open_node(w, v->producer->id);
-  for (int32_t u = w->first[v->id]; u < w->first[v->id + 1]; u++) open_node(w, w->users[u]);
-}
-
-// ---- the pass -------------------------------------------------------------------------------------------------------
-
-// What nodes connect with a convolution.
-static void begin(work *w) {
-  for (int32_t i = 0; i < w->graph->n_nodes; i++)
-    if (is_convolution(w->graph->nodes[i])) open_node(w, i);
-  while (w->n_open) {
-    const dp_node *node = take_open(w);
-    for (int k = 0; k < ends_of(node); k++) {
-      dp_value *v = end_of(node, k);
-      if (v && w->free[v->id] && v->layout == DP_LAYOUT_PLAIN) set(w, v, w->layout);
+// Values that have one layout are bound together.
+static void bind_shares(const dp_layout_shares *shares) {
+  for (int32_t s = 0; s < shares->count; s++) {
+    const dp_layout_share *share = &shares->all[s];
+    bool all = true;
+    for (int i = 0; i < share->n_uses; i++) all = all && may_turn(share->uses[i].work, share->uses[i].value);
+    for (int i = 0; i < share->n_uses && !all; i++) {
+      share->uses[i].work->bound[share->uses[i].value->id] = true;
+      share->uses[i].work->weight[share->uses[i].value->id] = false;
     }
   }
 }
 
 static bool has_images(const dp_node *node) {
-  for (int k = 0; k < ends_of(node); k++)
-    if (end_of(node, k) && end_of(node, k)->layout != DP_LAYOUT_PLAIN) return true;
+  for (int k = 0; k < dp_layout_ends(node); k++)
+    if (dp_layout_end(node, k) && dp_layout_end(node, k)->layout != DP_LAYOUT_PLAIN) return true;
   return false;
 }
 
+// ---- the pass -------------------------------------------------------------------------------------------------------
+
+static bool is_turned(const dp_layout_work *w, const dp_value *v) {
+  (void)w;
+  return v->layout != DP_LAYOUT_PLAIN;
+}
+
+// What nodes connect with a convolution.
+static void begin(dp_layout_work *works, int n_works) {
+  for (int g = 0; g < n_works; g++)
+    for (int32_t i = 0; i < works[g].graph->n_nodes; i++)
+      if (is_convolution(works[g].graph->nodes[i])) dp_layout_open(&works[g], i);
+  dp_layout_walk(works, n_works, may_turn);
+  for (int g = 0; g < n_works; g++)
+    for (int32_t v = 0; v < works[g].graph->n_values; v++)
+      works[g].graph->values[v]->layout = works[g].reached[v] ? works[g].layout : DP_LAYOUT_PLAIN;
+}
+
 // Inside a region with such images others lie so too, whatever their type, and what its convolutions make.
-static void lay_inside(const work *w, const dp_node *region) {
+static void lay_inside(const dp_layout_work *w, const dp_node *region) {
   const bool images = has_images(region);
   for (int32_t v = 0; region->body && v < region->body->n_values; v++) {
     dp_value *inside = region->body->values[v];
@@ -151,78 +112,154 @@ static void lay_inside(const work *w, const dp_node *region) {
     region->body->outputs[i].value->layout = DP_LAYOUT_PLAIN;  // that of the region's result is heeded
 }
 
-static bool has_kernel(const work *w, const dp_node *node) {
+static bool has_kernel(const dp_layout_work *w, const dp_node *node) {
   lay_inside(w, node);
   const dp_kernel_spec spec = dp_kernels_spec(w->compile, w->threads, w->scratch, node);
   return dp_kernels_select(w->compile, &spec) != NULL;
 }
 
-static void make_plain(work *w, dp_value *v) {
-  if (v && v->layout != DP_LAYOUT_PLAIN) set(w, v, DP_LAYOUT_PLAIN);
+static void make_plain(dp_layout_work *w, dp_value *v) {
+  if (v && v->layout != DP_LAYOUT_PLAIN) dp_layout_set(w, v, DP_LAYOUT_PLAIN);
 }
 
-// What operand k of a communication becomes: several may go together to one result. NULL: a Send's.
-static dp_value *moved_to(const dp_node *node, int k) {
-  return node->n_outputs ? node->outputs[k < node->n_outputs ? k : 0] : NULL;
-}
-
-static void settle_communication(work *w, const dp_node *node) {
+static void settle_communication(dp_layout_work *w, const dp_node *node) {
   for (int k = 0; k < node->n_inputs; k++) {
-    dp_value *from = node->inputs[k], *to = moved_to(node, k);
-    if (!to || from->layout == to->layout) continue;
-    make_plain(w, from);
-    make_plain(w, to);
+    if (!dp_layout_is_turned(node, k)) continue;
+    make_plain(w, node->inputs[k]);
+    make_plain(w, dp_layout_moved_to(node, k));
   }
 }
 
-static void settle(work *w) {
-  for (int32_t i = 0; i < w->graph->n_nodes; i++)
-    if (has_images(w->graph->nodes[i])) open_node(w, i);
-  while (w->n_open) {
-    const dp_node *node = take_open(w);
-    if (dp_op_is(node->op, DP_OP_COMMUNICATION))
-      settle_communication(w, node);
-    else if (has_images(node) && !has_kernel(w, node))
-      for (int k = 0; k < ends_of(node); k++) make_plain(w, end_of(node, k));
+// An update's old and new values lie alike, and turned only if the gradient does too.
+static void settle_update(dp_layout_work *w, const dp_node *node, const dp_layout_end_role *roles) {
+  const int count = dp_layout_ends(node);
+  for (int k = 0; k < count; k++)
+    if (roles[k].group >= 0) w->touched[roles[k].group] = false;
+  for (int k = 0; k < count; k++)
+    if (roles[k].group >= 0 && dp_layout_end(node, k)->layout == DP_LAYOUT_PLAIN) w->touched[roles[k].group] = true;
+  for (int k = 0; k < count; k++)
+    if (roles[k].group >= 0 && roles[k].stored && w->touched[roles[k].group]) make_plain(w, dp_layout_end(node, k));
+}
+
+// Whether the node has a tensor of that shape that is plain.
+static bool has_plain(const dp_node *node, const dp_shape *shape) {
+  for (int k = 0; k < dp_layout_ends(node); k++) {
+    const dp_value *v = dp_layout_end(node, k);
+    if (v && v->layout == DP_LAYOUT_PLAIN && dp_shape_equal(&v->type.shape, shape)) return true;
+  }
+  return false;
+}
+
+static void settle_weights(dp_layout_work *w, const dp_node *node) {
+  for (int k = 0; k < dp_layout_ends(node); k++) {
+    dp_value *v = dp_layout_end(node, k);
+    if (v && w->weight[v->id] && v->layout != DP_LAYOUT_PLAIN && has_plain(node, &v->type.shape)) make_plain(w, v);
+  }
+}
+
+static void settle_node(dp_layout_work *w, const dp_node *node) {
+  if (dp_op_is(node->op, DP_OP_COMMUNICATION)) {
+    settle_communication(w, node);
+    return;
+  }
+  if (w->roles[node->id])
+    settle_update(w, node, w->roles[node->id]);
+  else
+    settle_weights(w, node);
+  if (!has_images(node) || has_kernel(w, node)) return;
+  for (int k = 0; k < dp_layout_ends(node); k++) make_plain(w, dp_layout_end(node, k));
+}
+
+static void settle(dp_layout_work *works, int n_works) {
+  for (int g = 0; g < n_works; g++)
+    for (int32_t i = 0; i < works[g].graph->n_nodes; i++)
+      if (has_images(works[g].graph->nodes[i])) dp_layout_open(&works[g], i);
+  for (bool again = true; again;) {
+    again = false;
+    for (int g = 0; g < n_works; g++)
+      for (; works[g].n_open; again = true) settle_node(&works[g], dp_layout_take(&works[g]));
   }
 }
 
 // Keeps what is connected with a convolution of such images.
-static void end(work *w) {
-  const dp_graph *graph = w->graph;
-  bool *kept = dp_alloc_n(w->scratch, (size_t)graph->n_values, sizeof *kept);
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    if (is_convolution(graph->nodes[i]) && has_images(graph->nodes[i])) open_node(w, i);
-  while (w->n_open) {
-    const dp_node *node = take_open(w);
-    for (int k = 0; k < ends_of(node); k++) {
-      dp_value *v = end_of(node, k);
-      if (!v || v->layout == DP_LAYOUT_PLAIN || kept[v->id]) continue;
-      kept[v->id] = true;
-      set(w, v, w->layout);
-    }
-  }
-  for (int32_t v = 0; v < graph->n_values; v++)
-    if (!kept[v]) graph->values[v]->layout = DP_LAYOUT_PLAIN;
+static void end(dp_layout_work *works, int n_works) {
+  for (int g = 0; g < n_works; g++)
+    for (int32_t i = 0; i < works[g].graph->n_nodes; i++)
+      if (is_convolution(works[g].graph->nodes[i]) && has_images(works[g].graph->nodes[i]))
+        dp_layout_open(&works[g], i);
+  dp_layout_walk(works, n_works, is_turned);
+  for (int g = 0; g < n_works; g++)
+    for (int32_t v = 0; v < works[g].graph->n_values; v++)
+      if (!works[g].reached[v]) works[g].graph->values[v]->layout = DP_LAYOUT_PLAIN;
 }
 
-static bool fits(const work *w, const dp_node *node) {
+static bool fits(const dp_layout_work *w, const dp_node *node) {
   if (!dp_op_is(node->op, DP_OP_COMMUNICATION)) return has_kernel(w, node);
   for (int k = 0; k < node->n_inputs; k++)
-    if (moved_to(node, k) && node->inputs[k]->layout != moved_to(node, k)->layout) return false;
+    if (dp_layout_is_turned(node, k)) return false;
   return true;
 }
 
+static bool fits_around(const dp_layout_work *w, const dp_value *v) {
+  bool all = !v->producer || fits(w, v->producer);
+  for (int32_t u = w->first[v->id]; u < w->first[v->id + 1] && all; u++) all = fits(w, w->graph->nodes[w->users[u]]);
+  return all;
+}
+
 // Planes of one element are plain where kernels take them so, and can then be reshaped where they are.
-static void spare_single(const work *w) {
-  for (int32_t i = 0; i < w->graph->n_values; i++) {
-    dp_value *v = w->graph->values[i];
-    if (v->layout == DP_LAYOUT_PLAIN || has_planes(v)) continue;
-    v->layout = DP_LAYOUT_PLAIN;
-    bool all = fits(w, v->producer);
-    for (int32_t u = w->first[v->id]; u < w->first[v->id + 1] && all; u++) all = fits(w, w->graph->nodes[w->users[u]]);
-    if (!all) v->layout = w->layout;
+static void spare_single(dp_layout_work *w) {
+  for (int32_t v = 0; v < w->graph->n_values; v++) {
+    if (w->graph->values[v]->layout == DP_LAYOUT_PLAIN || has_planes(w->graph->values[v])) continue;
+    dp_layout_use own;
+    const dp_layout_use *uses;
+    const int n_uses = dp_layout_uses(w, w->graph->values[v], &own, &uses);
+    bool all = true;
+    for (int i = 0; i < n_uses; i++) uses[i].value->layout = DP_LAYOUT_PLAIN;
+    for (int i = 0; i < n_uses && all; i++) all = fits_around(uses[i].work, uses[i].value);
+    for (int i = 0; i < n_uses && !all; i++) uses[i].value->layout = w->layout;
   }
+}
+
+// A variable lies as its values in graphs do.
+static void keep(const dp_layout_work *w) {
+  dp_variable *variables = w->compile->model->variables;
+  for (int32_t v = 0; v < w->graph->n_values; v++)
+    if (w->graph->values[v]->kind == DP_VALUE_VARIABLE)
+      variables[w->graph->values[v]->variable].layout = w->graph->values[v]->layout;
+  for (int i = 0; i < w->graph->n_updates; i++)
+    variables[w->graph->updates[i].variable].layout = w->graph->updates[i].value->layout;
+}
+
+static void choose(dp_layout_work *works, int n_works) {
+  for (int g = 0; g < n_works; g++) {
+    dp_layout_begin(&works[g]);
+    find_bound(&works[g]);
+  }
+  dp_layout_find_shares(works, n_works);
+  if (works->layout == DP_LAYOUT_NHWC) dp_layout_find_weights(works, n_works);
+  bind_shares(works->shares);
+  begin(works, n_works);
+  settle(works, n_works);
+  end(works, n_works);
+  for (int g = 0; g < n_works; g++) {
+    spare_single(&works[g]);
+    keep(&works[g]);
+    for (int32_t i = 0; i < works[g].graph->n_nodes; i++) lay_inside(&works[g], works[g].graph->nodes[i]);
+    works[g].graph->unchanged = true;
+  }
+}
+
+static dp_status choose_all(void *arg) {
+  dp_layout_work *first = arg;
+  dp_model *model = first->compile->model;
+  dp_layout_work *works = dp_alloc_n(first->scratch, (size_t)model->n_graphs, sizeof *works);
+  first->shares = dp_alloc(first->scratch, sizeof *first->shares);
+  for (int g = 0; g < model->n_graphs; g++) {
+    works[g] = *first;
+    works[g].graph = model->graphs[g];
+  }
+  if (model->n_graphs) choose(works, model->n_graphs);
+  return DP_OK;
 }
 
 static dp_layout layout_of(const dp_options *options) {
@@ -233,35 +270,23 @@ static dp_layout layout_of(const dp_options *options) {
   return target->blocks(options->isa ? options->isa : target->isa());
 }
 
-static dp_status choose(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
-  work w = {.compile = compile,
-            .graph = graph,
-            .scratch = scratch,
-            .threads = dp_kernels_threads(compile),
-            .layout = layout_of(compile->options)};
-  w.open = dp_alloc_n(scratch, (size_t)graph->n_nodes, sizeof *w.open);
-  w.is_open = dp_alloc_n(scratch, (size_t)graph->n_nodes, sizeof *w.is_open);
-  find_users(&w);
-  find_free(&w);
-  begin(&w);
-  settle(&w);
-  end(&w);
-  spare_single(&w);
-  for (int32_t i = 0; i < graph->n_nodes; i++) lay_inside(&w, graph->nodes[i]);
-  graph->unchanged = true;
-  return DP_OK;
-}
-
 static dp_status run(dp_compile *compile) {
-  compile->unchanged = layout_of(compile->options) == DP_LAYOUT_PLAIN;
+  const dp_layout layout = layout_of(compile->options);
+  compile->unchanged = layout == DP_LAYOUT_PLAIN;
   if (compile->unchanged) return DP_OK;
   DP_TRY(dp_kernels_hold_isa(compile));
-  return dp_pass_each_graph(compile, choose);
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+  dp_layout_work first = {
+      .compile = compile, .scratch = scratch, .threads = dp_kernels_threads(compile), .layout = layout};
+  dp_status status = dp_arena_run(scratch, choose_all, &first);
+  dp_arena_destroy(scratch);
+  return status;
 }
 
 const dp_pass dp_pass_layout = {
     .name = "layout",
-    .what = "around convolutions images lie channels-last, or in blocks of channels",
+    .what = "around convolutions images lie channels-last, their weights with them, or in blocks of channels",
     .needs = DP_HAS_STREAMS,
     .run = run,
 };

@@ -86,7 +86,7 @@ static dp_status find_kernel(const dp_bind *b, const dp_node *node, dp_unit *uni
 }
 
 static dp_kernel_operand operand_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
-  return (dp_kernel_operand){dp_bind_dtype(b, t), true, dp_bind_local(b, t, device), dp_plan_to_layout(t->layout)};
+  return (dp_kernel_operand){dp_bind_dtype(b, t), true, dp_bind_local(b, t, device), dp_bind_layout(t)};
 }
 
 static void *bind_operand(const dp_bind *b, dp_unit *unit, uint32_t index, bool written, dp_kernel_operand *operand) {

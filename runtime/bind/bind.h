@@ -3,6 +3,7 @@
 #ifndef DP_RUNTIME_BIND_BIND_H
 #define DP_RUNTIME_BIND_BIND_H
 
+#include "ir/plan/layout.h"
 #include "runtime/bind/unit.h"
 
 #ifdef __cplusplus
@@ -33,6 +34,9 @@ dp_status dp_bind_check(const dp_bind *bind) DP_MUST_USE;
 // The tensor of an operand or result; `operand` is its index plus 1.
 static inline const Dp__DeviceTensor *dp_bind_tensor(const dp_bind *b, uint32_t operand) {
   return b->program->tensors[operand - 1];
+}
+static inline dp_layout dp_bind_layout(const Dp__DeviceTensor *t) {
+  return dp_plan_to_layout(t->layout);
 }
 static inline dp_dtype dp_bind_dtype(const dp_bind *b, const Dp__DeviceTensor *t) {
   return b->graph->values[t->value]->type.dtype;

@@ -1,7 +1,7 @@
 // Communication of bind.h. The operands, the axes and the placements along them determine what an instruction does, not
 // its operator: two operands with one result are concatenated or reduced, one operand for each result is converted.
-#include "ir/plan/layout.h"
 #include "runtime/bind/bind.h"
+#include "runtime/bind/lay.h"
 
 static bool has_transfers(const dp_backend *backend) { return backend->computes || backend->describes_transfers; }
 
@@ -55,27 +55,8 @@ static dp_status check_action(const dp_unit *unit, dp_region_action action, dp_d
                  dp_type_name(dtype));
 }
 
-// The shard as one of a plain tensor whose dims come in the order in which they lie: what is moved keeps its layout, so
-// that dims are named alike wherever it goes.
-static dp_local laid(const Dp__DeviceTensor *t, dp_local local) {
-  static const int nhwc[] = {0, 2, 3, 1};
-  dp_local turned = {.rank = local.rank};
-  if (dp_local_in_blocks(&local, dp_layout_block(dp_plan_to_layout(t->layout)), &turned)) return turned;
-  if (t->layout != DP__LAYOUT__NHWC) return local;
-  for (int i = 0; i < (int)DP_COUNT(nhwc); i++) {
-    const int d = nhwc[i];
-    turned.symbolic |= (local.symbolic >> d & 1) << i;
-    turned.whole[i] = local.whole[d];
-    turned.extents[i] = local.extents[d];
-    turned.outer[i] = local.outer[d];
-    turned.unit[i] = local.unit[d];
-    turned.k[i] = local.k[d];
-    turned.lo[i] = local.lo[d];
-    turned.hi[i] = local.hi[d];
-    turned.shards[i] = local.shards[d];
-  }
-  return turned;
-}
+// What is moved keeps its layout, so that dims are named alike wherever it goes.
+static dp_local laid(const Dp__DeviceTensor *t, dp_local local) { return dp_lay_local(&local, dp_bind_layout(t)); }
 
 static dp_shard_view view_of(const dp_bind *b, const Dp__DeviceTensor *t, int device) {
   return (dp_shard_view){dp_memory_address(b->binding->memory, t, device, b->slot),

@@ -2,6 +2,7 @@
 #include "runtime/bind/memory.h"
 
 #include "ir/plan/form.h"
+#include "runtime/bind/lay.h"
 #include "runtime/comm/region.h"
 
 // ---- arenas ---------------------------------------------------------------------------------------------------------
@@ -225,11 +226,13 @@ static dp_status move_far(const moving *m, int device, const dp_local *part, con
   return m->write ? backend->upload(device, storage, room, bytes) : DP_OK;
 }
 
+// Its dims come in the order in which they lie.
 static dp_local shard_of(const moving *m, int device) {
   const dp_variable *p = &m->model->variables[m->variable];
   int64_t at[DP_MAX_MESH] = {0};
   dp_mesh_coordinate(&m->model->mesh, device, at);
-  return dp_shard_range(&p->type.shape, p->placements, &m->model->mesh, at, 0);
+  const dp_local plain = dp_shard_range(&p->type.shape, p->placements, &m->model->mesh, at, 0);
+  return dp_lay_local(&plain, p->layout);
 }
 
 static bool same_part(const dp_local *a, const dp_local *b) {
@@ -252,13 +255,13 @@ static bool can_read(const moving *m, int device, const dp_local *part) {
 
 // Copies between each device's shard and the whole tensor. Devices with the same shard hold the same bytes, so it does
 // not matter which of them is read last.
-static dp_status move_shards(void *arg) {
-  const moving *m = arg;
+static dp_status move_shards(const moving *m) {
   const dp_variable *p = &m->model->variables[m->variable];
   const dp_mesh *mesh = &m->model->mesh;
   dp_placement nowhere[DP_MAX_MESH] = {0};
   int64_t at[DP_MAX_MESH] = {0};
-  dp_local whole = dp_shard_range(&p->type.shape, nowhere, mesh, at, 0);
+  const dp_local plain = dp_shard_range(&p->type.shape, nowhere, mesh, at, 0);
+  const dp_local whole = dp_lay_local(&plain, p->layout);
   for (int d = 0; d < m->memory->n_devices; d++) {
     if (!dp_role_map_holds(mesh, p, d)) continue;
     dp_local part = shard_of(m, d);
@@ -276,10 +279,26 @@ static dp_status move_shards(void *arg) {
   return DP_OK;
 }
 
+// A variable that lies in NHWC is plain to all but its devices: it changes its order here, going and coming.
+static dp_status move_laid(void *arg) {
+  moving *m = arg;
+  const dp_type *type = &m->model->variables[m->variable].type;
+  if (m->model->variables[m->variable].layout == DP_LAYOUT_PLAIN) return move_shards(m);
+  char *const plain = m->whole;
+  const size_t element_bytes = dp_type_bytes(type->dtype);
+  int64_t extents[DP_MAX_RANK];
+  dp_shape_at(&type->shape, 0, extents);
+  m->whole = dp_alloc(m->arena, (size_t)dp_shape_count(&type->shape, 0) * element_bytes);
+  if (m->write) dp_lay_to_nhwc(element_bytes, extents, plain, m->whole);
+  DP_TRY(move_shards(m));
+  if (!m->write) dp_lay_to_plain(element_bytes, extents, m->whole, plain);
+  return DP_OK;
+}
+
 static dp_status move_variable(moving m) {
   m.arena = dp_arena_create(0);
   if (!m.arena) return dp_fail(DP_EX_MEMORY, "no memory to move '%s'", m.model->variables[m.variable].name);
-  dp_status status = dp_arena_run(m.arena, move_shards, &m);
+  dp_status status = dp_arena_run(m.arena, move_laid, &m);
   dp_arena_destroy(m.arena);
   return status;
 }

@@ -99,6 +99,66 @@ TEST_F(CudaDprun, ResumesWhereItSaved) {
   ExpectEqual(Metrics(File("cuda.jsonl")), Metrics(File("cpu.jsonl")));
 }
 
+// Files are plain: of weights and state that lie in NHWC they are those of plain ones, and each plan goes on with the
+// other's.
+TEST_F(CudaDprun, SavesAndResumesInAnyLayout) {
+  const std::string model = Write("m.dpt", R"dpt(
+model m {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "adamw(lr=1e-3)"
+  input image: uint8[N,1,8,8]
+  parameter c1: float32[8,1,3,3] = kaiming_uniform()
+  parameter c2: float32[5,8,3,2] = normal(0,0.1)
+  parameter fc: float32[10,100] = kaiming_uniform()
+  constant scale: float32[] = 255
+  x = Cast(image) {to="float32"}
+  s = Div(x, scale)
+  h1 = Conv(s, c1)
+  r1 = Tanh(h1)
+  h2 = Conv(r1, c2)
+  r2 = Tanh(h2)
+  f = Flatten(r2)
+  logits = Gemm(f, fc) {transB=1}
+  output logits
+}
+)dpt");
+  const std::vector<std::string> kinds = {"--layout=auto", "--layout=plain",
+                                          "--layout=auto --strategy=zero --zero-stage=3 --devices=2"};
+  const auto train = [&](size_t kind, const std::string &folder, const std::string &rest) {
+    Must("dprun " + File("plan" + std::to_string(kind)) + " --device=cuda --shuffle --quiet --save=" + folder + " " +
+         rest + " " + digits);
+  };
+  const auto content = [](const std::string &folder, int step) {
+    std::map<std::string, std::string> files;
+    const std::string checkpoint = folder + "/step-" + std::to_string(step);
+    for (const auto &entry : std::filesystem::directory_iterator(checkpoint))
+      if (entry.path().extension() == ".safetensors") files[entry.path().filename()] = Read(entry.path());
+    EXPECT_GE(files.size(), 1u);
+    return files;
+  };
+  for (size_t kind = 0; kind < kinds.size(); kind++) {
+    Must("dpc compile " + model + " --target=cuda --precision=bf16 --batch=64 " + kinds[kind] + " -o " +
+         File("plan" + std::to_string(kind)));
+    const std::string shown = Must("dpc show " + File("plan" + std::to_string(kind))).out;
+    EXPECT_EQ(shown.find("parameter c2: float32[5,8,3,2]") != std::string::npos, true);
+    EXPECT_EQ(shown.find("nhwc persistent") != std::string::npos, kind != 1);
+    train(kind, File("of" + std::to_string(kind)), "--steps=4 --save-every=2");
+  }
+  // Two devices add gradients in another order than one.
+  EXPECT_EQ(content(File("of0"), 4), content(File("of1"), 4));
+  for (size_t first = 0; first < kinds.size(); first++)
+    for (size_t second = 0; second < kinds.size(); second++) {
+      SCOPED_TRACE(kinds[first] + " then " + kinds[second]);
+      const std::string folder = File("then" + std::to_string(first) + std::to_string(second));
+      train(first, folder, "--steps=2 --save-every=2");
+      train(second, folder, "--steps=4 --resume");
+      const bool one = first < 2 && second < 2, two = first == 2 && second == 2;
+      if (one || two) {
+        EXPECT_EQ(content(folder, 4), content(File(one ? "of0" : "of2"), 4));
+      }
+    }
+}
+
 TEST_F(CudaDprun, NamesTheStepOfWrongData) {
   std::string labels = Read("examples/data/digits/train-labels-idx1-ubyte");
   labels[8 + 12 * 64 + 5] = 77;

@@ -35,7 +35,7 @@ int CheckAll(const Problem &p, const std::string &name, bool exact = true) {
     EXPECT_STREQ(kernel->name, name.c_str());
     const Outcome found = RunKernel(kernel, spec, ready.in, ready.out);
     EXPECT_EQ(found.error, "");
-    if (found.error.empty()) ExpectSame(expected.results[0], found.results[0], exact);
+    for (size_t k = 0; k < found.results.size(); k++) ExpectSame(expected.results[k], found.results[k], exact);
     choices++;
   }
   return choices;
@@ -76,6 +76,41 @@ TEST(Layouts, OfCopies) {
   EXPECT_EQ(CheckAll({"Reshape", "", "bfloat16[N,120]", "shape=[N,6,4,5]", 3, 1}, "cuda.copy"), 1);
   // Where both lie otherwise, the order of one is not that of the other.
   EXPECT_EQ(CheckAll({"Reshape", "", image, "shape=[N,5,4,6]", 3, 1}, "cuda.copy"), 2);
+}
+
+// Of weights: the elements have the numbers of their places in the plain order.
+TEST(Layouts, OfFirstValues) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const std::string shape : {"[8,3,3,3]", "[5,3,4,2]", "[1,2,1,2]", "[2,5,1,1]", "[0,3,2,2]"})
+    for (const std::string dtype : {"float32", "bfloat16"}) {
+      const std::string attrs = "key=7, shape=" + shape + ", dtype=" + dtype;
+      EXPECT_EQ(CheckAll({"RandomUniform", "dp", "int64[]", attrs + ", low=-2, high=3", 0, 1},
+                         "cuda.device.dp.RandomUniform"),
+                1);
+      EXPECT_EQ(CheckAll({"RandomNormal", "dp", "int64[]", attrs + ", scale=0.1", 0, 1}, "cuda.device.dp.RandomNormal"),
+                1);
+      EXPECT_EQ(
+          CheckAll({"Fill", "dp", "", "shape=" + shape + ", value=3, dtype=" + dtype, 0, 1}, "cuda.device.dp.Fill"), 1);
+    }
+}
+
+// All NHWC, or the gradient alone.
+TEST(Layouts, OfUpdates) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const std::string w : {"float32[64,3,7,7]", "float32[4,3,3,2]", "float32[1,2,1,2]", "float32[0,2,3,3]"}) {
+    EXPECT_EQ(CheckAll({"SGD", "dp", w + ", , " + w + ", float32[]", "", 0, 1}, "cuda.update"), 2);
+    EXPECT_EQ(CheckAll({"SGD", "dp", w + ", " + w + ", " + w + ", float32[]", "momentum=0.9", 0, 1}, "cuda.update"), 2);
+    EXPECT_EQ(CheckAll({"Adam", "dp", w + ", " + w + ", " + w + ", " + w + ", float32[], int64[]", "", 0, 1},
+                       "cuda.update", false),
+              2);
+    EXPECT_EQ(CheckAll({"Assign", "dp", w + ", " + w, "", 0, 1}, "cuda.update"), 2);
+  }
+}
+
+TEST(Layouts, OfCounts) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const char *operand : {"uint8[64,3,7,7]", "uint8[4,3,3,2]", "uint8[0,2,3,3]"})
+    EXPECT_EQ(CheckAll({"CountRefused", "dp", operand, "", 0, 1}, "cuda.device.dp.CountRefused"), 1);
 }
 
 TEST(Layouts, OfReductions) {

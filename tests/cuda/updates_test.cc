@@ -116,23 +116,52 @@ TEST_P(Updates, ReadGradientsOfSixteenBits) {
   }
 }
 
-// So it is with those that lie in NHWC beside parameters that are plain.
+// Weights that an output needs plain too.
+std::string WithPlainWeights() {
+  std::string text = kConvolutions;
+  const std::string output = "  output logits\n";
+  const size_t at = text.find(output) + output.size();
+  return text.insert(at,
+                     "  t2 = Transpose(c2.w) {perm=[1,0,2,3]}\n  output t2\n"
+                     "  t3 = Transpose(c3.w) {perm=[1,0,2,3]}\n  output t3\n");
+}
+
+struct Images {
+  int64_t read = 0, written = 0;
+};
+
+// Operands and results in NHWC of what updates.
+Images CountImages(const Plan &plan) {
+  Images images;
+  for (const Location &at : Instructions(plan, "train", 0)) {
+    const Dp__Instruction *in = At(plan, at);
+    const Dp__Program *train = plan->roles[0]->programs[FindProgram(plan, "train")];
+    if (std::string(in->kernel) != "cuda.updates.dp.Region") continue;
+    for (size_t k = 0; k < in->n_inputs; k++)
+      images.read += train->tensors[in->inputs[k] - 1]->layout == DP__LAYOUT__NHWC;
+    for (size_t k = 0; k < in->n_outputs; k++)
+      images.written += train->tensors[in->outputs[k] - 1]->layout == DP__LAYOUT__NHWC;
+  }
+  return images;
+}
+
+// So it is with those that lie in NHWC, beside parameters that are plain or lie so too; c1.w lies alike in both.
 TEST_P(Updates, ReadGradientsInNhwc) {
   const auto &c = kCases[GetParam()];
   const std::string options = std::string("target=cuda batch=8 precision=bf16 optimizer=") + c.optimizer;
-  const Plan plan = Compile(kConvolutions, options);
-  int64_t images = 0;
-  for (const Location &at : Instructions(plan, "train", 0)) {
-    const Dp__Instruction *in = At(plan, at);
-    if (std::string(in->kernel) != "cuda.updates.dp.Region") continue;
-    for (size_t k = 0; k < in->n_inputs; k++)
-      images +=
-          plan->roles[0]->programs[FindProgram(plan, "train")]->tensors[in->inputs[k] - 1]->layout == DP__LAYOUT__NHWC;
+  const bool clipped = !strcmp(c.name, "Clipped");
+  for (const bool plain : {true, false}) {
+    SCOPED_TRACE(plain);
+    const std::string text = plain ? WithPlainWeights() : kConvolutions;
+    const Plan plan = Compile(text, options);
+    const Images images = CountImages(plan);
+    const int kept = !strcmp(c.name, "Sgd") ? 1 : !strcmp(c.name, "Momentum") ? 2 : 3;  // of a parameter: it and state
+    EXPECT_EQ(images.read, (plain ? 0 : 2 * kept) + (clipped ? 2 : 3));
+    EXPECT_EQ(images.written, plain ? 0 : 2 * kept);
+    Training expected(Compile(text, options + " no-fuse=yes")), found(plan);
+    for (int step = 0; step < 4; step++) EXPECT_EQ(found.Train(8 * step, 8), expected.Train(8 * step, 8)) << step;
+    for (const char *name : {"c1.w", "c2.w", "c3.w"}) EXPECT_EQ(found.Numbers(name), expected.Numbers(name)) << name;
   }
-  EXPECT_EQ(images, strcmp(c.name, "Clipped") ? 3 : 0);
-  Training expected(Compile(kConvolutions, options + " no-fuse=yes")), found(plan);
-  for (int step = 0; step < 4; step++) EXPECT_EQ(found.Train(8 * step, 8), expected.Train(8 * step, 8)) << step;
-  for (const char *name : {"c1.w", "c2.w", "c3.w"}) EXPECT_EQ(found.Numbers(name), expected.Numbers(name)) << name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Updates, testing::Range(0, int(std::size(kCases))),

@@ -336,6 +336,22 @@ void Training::SetNumbers(const std::string &name, const std::vector<double> &nu
   Must(dp_session_variable_write(session_, i, bytes.data()));
 }
 
+namespace {
+
+// A shard in the plain order, of one that lies in NHWC.
+Bytes PlainOf(const Bytes &nhwc, const dp_local &local, size_t element) {
+  const int64_t *e = local.extents;
+  Bytes plain(nhwc.size());
+  size_t to = 0;
+  for (int64_t i = 0; i < e[0]; i++)
+    for (int64_t c = 0; c < e[1]; c++)
+      for (int64_t p = 0; p < e[2] * e[3]; p++, to += element)
+        std::copy_n(&nhwc[static_cast<size_t>((i * e[2] * e[3] + p) * e[1] + c) * element], element, &plain[to]);
+  return plain;
+}
+
+}  // namespace
+
 Bytes Training::Part(int32_t variable, int64_t device) const {
   const dp_mesh &mesh = Model()->mesh;
   const dp_variable &p = Model()->variables[variable];
@@ -349,7 +365,7 @@ Bytes Training::Part(int32_t variable, int64_t device) const {
     Must(backend_.download(static_cast<int>(device), bytes.data(), storage, bytes.size()));
   else
     std::copy(storage, storage + bytes.size(), bytes.begin());
-  return bytes;
+  return p.layout == DP_LAYOUT_NHWC ? PlainOf(bytes, local, dp_type_bytes(p.type.dtype)) : bytes;
 }
 
 std::string Training::Replicas() const {

@@ -82,8 +82,9 @@ static const struct argp_option table[] = {
      "Estimate times by what 'dpc calibrate' has measured, and record which algorithms libraries are to take", 0},
     {"no-fuse", KEY_NO_FUSE, 0, 0, "Leave every node an instruction of its own", 0},
     {"layout", KEY_LAYOUT, "auto|plain", 0,
-     "Whether images around convolutions may lie as targets gain by, channels-last in 16 bits, or with --mode=infer in "
-     "blocks of channels in float32 (auto, the default), or all tensors are row-major (plain)",
+     "Whether images around convolutions may lie as targets gain by: in 16 bits channels-last, NHWC, and their weights "
+     "with them, or with --mode=infer in blocks of channels in float32 (auto, the default), or all tensors are "
+     "row-major (plain)",
      0},
     {"fast-math", KEY_FAST_MATH, "tf32|winograd|tf32,winograd", OPTION_ARG_OPTIONAL,
      "Round more in float32 for more speed. tf32: GPUs may round operands of products and convolutions to TF32, ten "

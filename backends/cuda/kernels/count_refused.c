@@ -74,6 +74,7 @@ const dp_kernel dp_kernel_cuda_dp_CountRefused = {
     .op = "CountRefused",
     .domain = "dp",
     .types = DP_INTS,
+    .channels_last = true,
     .shares_state = true,
     .match = match,
     .scratch_bytes = scratch_bytes,

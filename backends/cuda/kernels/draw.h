@@ -9,8 +9,10 @@
 extern "C" {
 #endif
 
-dp_place dp_cuda_place_of(const dp_local *local);
-// seed, step: addresses on the device; step may be NULL.
+// Of a shard that lies so. Indices in the whole tensor are row-major in any layout.
+dp_place dp_cuda_place_in(dp_layout layout, const dp_local *local);
+dp_place dp_cuda_place_of(const dp_local *local);  // of a plain shard
+// Of a plain shard. seed, step: addresses on the device; step may be NULL.
 dp_draw dp_cuda_draw_of(const dp_kernel_spec *spec, const dp_local *local, const void *seed, const void *step);
 // Whether operand i, if it is there, is a whole number as the device reads it.
 bool dp_cuda_is_int64(const dp_kernel_spec *spec, int i);

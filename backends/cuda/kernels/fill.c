@@ -48,6 +48,7 @@ const dp_kernel dp_kernel_cuda_dp_Fill = {
     .op = "Fill",
     .domain = "dp",
     .types = DP_STORED,
+    .channels_last = true,
     .shares_state = true,
     .prepare = prepare,
     .enqueue = enqueue_fill,

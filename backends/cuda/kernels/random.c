@@ -36,7 +36,7 @@ static bool match_values(const dp_kernel_spec *spec) {
 
 static dp_status enqueue_values(const dp_kernel_spec *spec, const void *state, dp_queue *queue, const void *const *in,
                                 void *const *out, double shift, double scale) {
-  const dp_random_arguments a = {
+  dp_random_arguments a = {
       .count = dp_out_count(spec, 0),
       .aligned = is_aligned(spec, NULL, out[0]),
       .draw = dp_cuda_draw_of(spec, &spec->outputs[0].local, in[0], dp_has_in(spec, 1) ? in[1] : NULL),
@@ -44,6 +44,7 @@ static dp_status enqueue_values(const dp_kernel_spec *spec, const void *state, d
       .scale = scale,
       .y = out[0],
   };
+  a.draw.place = dp_cuda_place_in(spec->outputs[0].layout, &spec->outputs[0].local);
   return launch(queue, state, &a);
 }
 
@@ -64,6 +65,7 @@ const dp_kernel dp_kernel_cuda_dp_RandomUniform = {
     .op = "RandomUniform",
     .domain = "dp",
     .types = DP_STORED,
+    .channels_last = true,
     .shares_state = true,
     .match = match_values,
     .prepare = prepare_uniform,
@@ -87,6 +89,7 @@ const dp_kernel dp_kernel_cuda_dp_RandomNormal = {
     .op = "RandomNormal",
     .domain = "dp",
     .types = DP_STORED,
+    .channels_last = true,
     .shares_state = true,
     .match = match_values,
     .prepare = prepare_normal,

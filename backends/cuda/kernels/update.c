@@ -45,17 +45,22 @@ static bool takes(const dp_kernel_spec *spec) {
          is_number(spec, o->step);
 }
 
-// Gradients may lie in NHWC; parameters and state do not.
-static bool are_plain(int count, const dp_kernel_operand *operands, int gradient) {
-  for (int i = 0; i < count; i++)
-    if (i != gradient && operands[i].layout != DP_LAYOUT_PLAIN) return false;
-  return true;
+// Parameter, state and results lie alike. So does the gradient, unless it lies in NHWC beside others that are plain.
+static bool lie_alike(const dp_kernel_spec *spec, const dp_kernel_operand *gradient) {
+  const dp_layout layout = spec->inputs[0].layout;
+  for (int i = 0; i < spec->n_inputs; i++)
+    if (i != optimizer_of(spec->op)->gradient && spec->inputs[i].local.rank == 4 && spec->inputs[i].layout != layout)
+      return false;
+  for (int k = 0; k < spec->n_outputs; k++)
+    if (spec->outputs[k].present && spec->outputs[k].layout != layout) return false;
+  return layout == DP_LAYOUT_PLAIN || gradient->layout == layout;
 }
 
-// Takes the gradient's layout, which shows where a plane has several elements and an image several channels.
-static void lay(const dp_kernel_operand *gradient, dp_update_tensor *x) {
+// Takes the gradient's layout where the parameter has another, which shows where a plane has several elements and an
+// image several channels.
+static void lay(const dp_kernel_operand *parameter, const dp_kernel_operand *gradient, dp_update_tensor *x) {
   const int64_t *extents = gradient->local.extents;
-  if (gradient->layout != DP_LAYOUT_NHWC || extents[1] == 1 || extents[2] * extents[3] == 1) return;
+  if (gradient->layout == parameter->layout || extents[1] == 1 || extents[2] * extents[3] == 1) return;
   x->channels = extents[1];
   x->plane = extents[2] * extents[3];
 }
@@ -96,8 +101,7 @@ static dp_status launch(dp_queue *queue, const dp_cuda_function *function, int64
 // ---- one ------------------------------------------------------------------------------------------------------------
 
 static bool match_one(const dp_kernel_spec *spec) {
-  return !spec->region && takes(spec) && are_plain(spec->n_inputs, spec->inputs, optimizer_of(spec->op)->gradient) &&
-         are_plain(spec->n_outputs, spec->outputs, -1);
+  return !spec->region && takes(spec) && lie_alike(spec, &spec->inputs[optimizer_of(spec->op)->gradient]);
 }
 
 static dp_status prepare_one(const dp_kernel_spec *spec, void **state) {
@@ -119,7 +123,7 @@ static dp_status enqueue_one(const dp_kernel_spec *spec, void *state, dp_queue *
   a.one.count = dp_out_count(spec, 0);
   for (int i = 0; i < o->gradient; i++) a.one.in[i] = in[i];
   a.one.gradient = in[o->gradient];
-  lay(&spec->inputs[o->gradient], &a.one);
+  lay(&spec->inputs[0], &spec->inputs[o->gradient], &a.one);
   for (int i = 0; i < spec->n_outputs && i < 3; i++) a.one.out[i] = out[i];
   return launch(queue, state, blocks_of(a.one.count), &a);
 }
@@ -170,9 +174,7 @@ static bool match_region(const dp_kernel_spec *spec) {
     dp_member_spec_make(r, m, r->values, &member);
     if (!takes(&member.spec) || !takes_gradient(r, &r->members[m]) || !reads_operands(spec, &r->members[m]))
       return false;
-    if (!are_plain(member.spec.n_inputs, member.inputs, optimizer_of(member.spec.op)->gradient) ||
-        !are_plain(member.spec.n_outputs, member.outputs, -1))
-      return false;
+    if (!lie_alike(&member.spec, &r->values[gradient_of(r, &r->members[m])])) return false;
     n_updates++;
   }
   return n_updates && dp_members_are_independent(spec);
@@ -256,7 +258,7 @@ static void add_group(const dp_kernel_spec *spec, region_state *s, int g, const 
     dp_update_tensor *x = &tensors[group->arguments.n_tensors++];
     *x = (dp_update_tensor){
         .count = count, .first_block = group->blocks, .gradient = in[gradient_of(spec->region, member)]};
-    lay(&spec->region->values[gradient_of(spec->region, member)], x);
+    lay(&spec->region->values[member->inputs[0]], &spec->region->values[gradient_of(spec->region, member)], x);
     for (int i = 0; i < optimizer_of(member->op)->gradient; i++)
       x->in[i] = member->inputs[i] < 0 ? NULL : in[member->inputs[i]];
     for (int k = 0; k < member->n_outputs && k < 3; k++)

@@ -153,7 +153,7 @@ TEST(Layout, BlocksOfOneSizeAreNotThoseOfAnother) {
 }
 
 TEST(Layout, OthersArePlain) {
-  for (Dp__Space space : {DP__SPACE__PERSISTENT, DP__SPACE__HOST_INPUT}) {
+  for (Dp__Space space : {DP__SPACE__PERSISTENT, DP__SPACE__HOST_INPUT}) {  // c1's storage is plain
     const Verdict v = Check(
         [&](Dp__Plan *p) { Find(p, space == DP__SPACE__PERSISTENT ? "c1" : "x", space)->layout = DP__LAYOUT__NHWC; });
     EXPECT_EQ(v.rule, "TENSOR.LAYOUT") << v.message;
@@ -161,6 +161,64 @@ TEST(Layout, OthersArePlain) {
   const Verdict v = Check([](Dp__Plan *p) { Find(p, "f")->layout = DP__LAYOUT__NHWC; });
   EXPECT_EQ(v.rule, "TENSOR.LAYOUT") << v.message;
   EXPECT_NE(v.message.find("2 dims"), std::string::npos) << v.message;
+}
+
+Dp__Variable *VariableOf(Dp__Plan *plan, const char *name) {
+  for (size_t i = 0; i < plan->n_variables; i++)
+    if (!strcmp(plan->variables[i]->name, name)) return plan->variables[i];
+  throw std::runtime_error(std::string("no variable ") + name);
+}
+
+// Where the variable is said to lie in NHWC.
+struct Laid {
+  bool storage = true;                         // in the plan's table
+  const char *but_entry = "", *but_exit = "";  // all programs but these find it, leave it so
+};
+
+void Lay(Dp__Plan *plan, const char *name, const Laid &where) {
+  const Dp__Variable *variable = VariableOf(plan, name);
+  if (where.storage) VariableOf(plan, name)->layout = DP__LAYOUT__NHWC;
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++) {
+    Dp__Program *program = plan->roles[0]->programs[p];
+    const auto lay = [&](size_t count, Dp__Update *const *updates, const char *but) {
+      for (size_t i = 0; i < count && strcmp(program->name, but); i++)
+        if (plan->variables[updates[i]->variable] == variable)
+          program->tensors[updates[i]->value]->layout = DP__LAYOUT__NHWC;
+    };
+    lay(program->n_entry, program->entry, where.but_entry);
+    lay(program->n_exit, program->exit, where.but_exit);
+  }
+}
+
+// In the plan's table, and in every program that finds it or leaves it.
+TEST(Layout, VariablesLieAsTheirStorageSays) {
+  const auto lay = [](const char *name, const Laid &where) { return Check([=](Dp__Plan *p) { Lay(p, name, where); }); };
+  EXPECT_EQ(lay("c2", {}).message, "");
+  EXPECT_EQ(lay("c2", {false}).rule, "TENSOR.LAYOUT");
+  for (const char *program : {"train", "eval", "infer"}) EXPECT_EQ(lay("c2", {true, program}).rule, "TENSOR.LAYOUT");
+  for (const char *program : {"train", "init"}) EXPECT_EQ(lay("c2", {true, "", program}).rule, "TENSOR.LAYOUT");
+  const Verdict flat = lay("fc", {});
+  EXPECT_EQ(flat.rule, "TENSOR.LAYOUT");
+  EXPECT_NE(flat.message.find("2 dims"), std::string::npos) << flat.message;
+}
+
+// By a tensor of its own that is not the one that the program finds.
+TEST(Layout, VariablesAreReadAsTheyLie) {
+  for (Dp__Layout claimed : {DP__LAYOUT__PLAIN, DP__LAYOUT__NHWC}) {
+    const Verdict v = Check([&](Dp__Plan *p) {
+      Dp__Program *train = Train(p);
+      EachStep(train, [&](Dp__Instruction *in) {
+        if (strcmp(in->op, "ConvGradInput")) return;
+        for (size_t k = 0; k < in->n_inputs; k++) {
+          const Dp__DeviceTensor *read = train->tensors[in->inputs[k] - 1];
+          if (read->space != DP__SPACE__PERSISTENT) continue;
+          AddCopy(train, read)->layout = claimed;
+          in->inputs[k] = static_cast<uint32_t>(train->n_tensors);
+        }
+      });
+    });
+    EXPECT_EQ(v.rule, claimed == DP__LAYOUT__PLAIN ? "" : "MEANING.CONTENT") << v.message;
+  }
 }
 
 // The reader's tensor is another than the writer's, of the same value in the same bytes.

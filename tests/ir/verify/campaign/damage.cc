@@ -167,7 +167,9 @@ const std::vector<Damage> &Damages() {
       "TENSOR.BYTES FORM.RANGE ORDER.CONFLICT ORDER.ALIAS MEANING.UNDEFINED MEANING.CONTENT MEANING.STORAGE "
       "MEANING.INPUT "
       "MEANING.UPDATE";
-  static const char kLayout[] = "TENSOR.LAYOUT MEANING.CONTENT MEANING.STALE ORDER.ALIAS";
+  static const char kLayout[] = "TENSOR.LAYOUT MEANING.CONTENT MEANING.STALE MEANING.TRANSFER ORDER.ALIAS";
+  static const char kLaidUpdate[] =
+      "TENSOR.LAYOUT TENSOR.VERSION MEANING.CONTENT MEANING.STALE MEANING.STORAGE MEANING.UPDATE ORDER.ALIAS";
   static const char kLifetime[] = "ORDER.CONFLICT ORDER.ALIAS MEANING.CONTENT MEANING.UNDEFINED";
   static const char kEarly[] = "ORDER.CONFLICT ORDER.CYCLE MEANING.CONTENT MEANING.UNDEFINED MEANING.STALE";
   static const char kGone[] = "MEANING.CONTENT MEANING.UNDEFINED MEANING.UPDATE MEANING.STORAGE";
@@ -239,6 +241,9 @@ const std::vector<Damage> &Damages() {
       {"packed.operand", PackedOperand, "MEANING.PACKED", true},
       {"layout.tensor", LayoutTensor, kLayout},
       {"layout.operand", LayoutOperand, kLayout},
+      {"layout.variable", LayoutVariable, kLayout},
+      {"layout.storage", LayoutStorage, "TENSOR.LAYOUT", true},
+      {"layout.update", LayoutUpdate, kLaidUpdate},
       {"size.short", SizeShort, kSize},
       {"size.long", SizeLong, kSize},
       {"size.arena", SizeArena, "FORM.RANGE FORM.ROLE", true},

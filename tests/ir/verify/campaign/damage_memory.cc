@@ -77,46 +77,135 @@ bool OffsetOperand(Edit &e) {
 
 // ---- layouts --------------------------------------------------------------------------------------------------------
 
-// An operand or result with four dims in transient memory, if there is one.
-static uint32_t *ChooseImage(Edit &e) {
-  std::vector<uint32_t *> images;
-  const auto add = [&](size_t count, uint32_t *operands) {
-    for (size_t k = 0; k < count; k++) {
-      if (!operands[k] || e.Tensor(operands[k])->space != DP__SPACE__TRANSIENT) continue;
-      const Dp__TensorType *type = e.Value(e.Tensor(operands[k]))->type;
-      if (type && type->shape && type->shape->n_dims == 4) images.push_back(&operands[k]);
-    }
-  };
-  for (const Spot &s : e.Where(Any)) {
-    add(e.At(s)->n_inputs, e.At(s)->inputs);
-    add(e.At(s)->n_outputs, e.At(s)->outputs);
+namespace {
+
+struct Image {
+  Dp__Instruction *in = nullptr;
+  uint32_t *operand = nullptr;  // or result
+};
+
+bool HasFourDims(const Dp__TensorType *type) { return type && type->shape && type->shape->n_dims == 4; }
+
+std::vector<Image> ImagesOf(Edit &e, Dp__Instruction *in) {
+  std::vector<Image> images;
+  for (size_t k = 0; k < in->n_inputs + in->n_outputs; k++) {
+    uint32_t *at = k < in->n_inputs ? &in->inputs[k] : &in->outputs[k - in->n_inputs];
+    if (*at && HasFourDims(e.Value(e.Tensor(*at))->type)) images.push_back({in, at});
   }
-  uint32_t *chosen = nullptr;
-  Dp__Instruction *in;
-  if (e.Choose(images, &chosen)) return chosen;
-  return e.ChooseWhere(Any, &in) ? ChooseOperand(e, in) : nullptr;
+  return images;
+}
+
+// An operand or result with four dims in transient memory, if there is one.
+Image ChooseImage(Edit &e) {
+  std::vector<Image> images;
+  for (const Spot &s : e.Where(Any))
+    for (const Image &image : ImagesOf(e, e.At(s)))
+      if (e.Tensor(*image.operand)->space == DP__SPACE__TRANSIENT) images.push_back(image);
+  Image chosen;
+  if (!e.Choose(images, &chosen) && e.ChooseWhere(Any, &chosen.in)) chosen.operand = ChooseOperand(e, chosen.in);
+  return chosen;
 }
 
 // Says that it lies in another layout than it does, any of them.
-static void Turn(Edit &e, Dp__DeviceTensor *t) {
+void Turn(Edit &e, Dp__DeviceTensor *t) {
   const int others = DP__LAYOUT__NCHW16C - DP__LAYOUT__PLAIN, was = t->layout - DP__LAYOUT__PLAIN;
   t->layout = static_cast<Dp__Layout>(DP__LAYOUT__PLAIN +
                                       (was + 1 + static_cast<int>(e.UpTo(static_cast<size_t>(others)))) % (others + 1));
 }
 
+void Replace(uint32_t before, uint32_t after, size_t count, uint32_t *operands) {
+  for (size_t k = 0; k < count; k++)
+    if (operands[k] == before) operands[k] = after;
+}
+
+// Turns a tensor in the view of one instruction and its members only. Returns what it was, and is now.
+std::pair<uint32_t, uint32_t> TurnFor(Edit &e, const Image &image) {
+  const uint32_t before = *image.operand, after = e.Clone(before);
+  *image.operand = after;
+  Turn(e, e.Tensor(after));
+  for (size_t m = 0; m < image.in->n_members; m++) {
+    Replace(before, after, image.in->members[m]->n_inputs, image.in->members[m]->inputs);
+    Replace(before, after, image.in->members[m]->n_outputs, image.in->members[m]->outputs);
+  }
+  return {before, after};
+}
+
+bool IsUpdate(const Dp__Instruction *in) {
+  bool is = false;
+  for (const char *name : {"SGD", "Adam", "Assign"}) {
+    is |= !strcmp(in->op, name);
+    for (size_t m = 0; m < in->n_members; m++) is |= !strcmp(in->members[m]->op, name);
+  }
+  return is;
+}
+
+// One with four dims, and at times any other.
+template <typename T>
+bool ChooseVariable(Edit &e, size_t count, T *const *all, const std::function<const Dp__TensorType *(const T *)> &type,
+                    T **chosen) {
+  std::vector<T *> images, others(all, all + count);
+  for (T *one : others)
+    if (HasFourDims(type(one))) images.push_back(one);
+  return e.OneIn(8) ? e.Choose(others, chosen) : e.Choose(images, chosen);
+}
+
+}  // namespace
+
 // For whoever writes it and whoever reads it: where kernels alone do, it says the same.
 bool LayoutTensor(Edit &e) {
-  uint32_t *operand = ChooseImage(e);
-  if (operand) Turn(e, e.Tensor(*operand));
-  return operand;
+  const Image image = ChooseImage(e);
+  if (image.operand) Turn(e, e.Tensor(*image.operand));
+  return image.operand;
 }
 
 // In one instruction's view only.
 bool LayoutOperand(Edit &e) {
-  uint32_t *operand = ChooseImage(e);
-  if (!operand) return false;
-  *operand = e.Clone(*operand);
-  Turn(e, e.Tensor(*operand));
+  const Image image = ChooseImage(e);
+  if (!image.operand) return false;
+  TurnFor(e, image);
+  return true;
+}
+
+// As this program of this role finds or leaves a variable, for all its instructions.
+bool LayoutVariable(Edit &e) {
+  const bool leaves = e.program->n_exit && e.OneIn(2);
+  Dp__Update *update;
+  if (!ChooseVariable<Dp__Update>(
+          e, leaves ? e.program->n_exit : e.program->n_entry, leaves ? e.program->exit : e.program->entry,
+          [&](const Dp__Update *u) { return e.Value(e.program->tensors[u->value])->type; }, &update))
+    return false;
+  Turn(e, e.program->tensors[update->value]);
+  return true;
+}
+
+// In the plan's table alone, or also as this program finds and leaves it.
+bool LayoutStorage(Edit &e) {
+  Dp__Variable *storage;
+  if (!ChooseVariable<Dp__Variable>(
+          e, e.plan->n_variables, e.plan->variables, [](const Dp__Variable *p) { return p->type; }, &storage))
+    return false;
+  storage->layout = storage->layout == DP__LAYOUT__NHWC ? DP__LAYOUT__LAYOUT_NONE : DP__LAYOUT__NHWC;
+  if (e.OneIn(2)) return true;
+  const auto turn = [&](size_t count, Dp__Update *const *updates) {
+    for (size_t i = 0; i < count; i++)
+      if (e.plan->variables[updates[i]->variable] == storage)
+        e.program->tensors[updates[i]->value]->layout =
+            storage->layout == DP__LAYOUT__NHWC ? DP__LAYOUT__NHWC : DP__LAYOUT__PLAIN;
+  };
+  turn(e.program->n_entry, e.program->entry);
+  turn(e.program->n_exit, e.program->exit);
+  return true;
+}
+
+// A parameter, its state or its gradient, old or new, in the view of what updates it only.
+bool LayoutUpdate(Edit &e) {
+  Dp__Instruction *in;
+  Image chosen;
+  if (!e.ChooseWhere(IsUpdate, &in) || !e.Choose(ImagesOf(e, in), &chosen)) return false;
+  const auto [before, after] = TurnFor(e, chosen);
+  // What the program leaves is that tensor, as half of the damages have it.
+  for (size_t i = 0; i < e.program->n_exit; i++)
+    if (e.program->exit[i]->value + 1 == before && e.OneIn(2)) e.program->exit[i]->value = after - 1;
   return true;
 }
 

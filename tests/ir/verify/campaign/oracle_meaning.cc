@@ -105,10 +105,20 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
       for (size_t i = 0; i < count; i++)
         std::memcpy(to + i * size,
                     static_cast<const uint8_t *>(is.init.tensor->data) +
-                        static_cast<size_t>(WholeIndex(local, static_cast<int64_t>(i))) * size,
+                        static_cast<size_t>(StoredIndex(storage, local, static_cast<int64_t>(i))) * size,
                     size);
     }
   }
+}
+
+// The index in the whole variable of element `at` of a shard, as its storage says that it lies.
+int64_t Machine::StoredIndex(const Dp__Variable *storage, const dp_local &local, int64_t at) {
+  if (storage->layout == DP__LAYOUT__NHWC && local.rank == 4) {
+    const int64_t *e = local.extents, c = at % e[1], w = at / e[1] % e[3], h = at / e[1] / e[3] % e[2],
+                  n = at / e[1] / e[3] / e[2];
+    at = ((n * e[1] + c) * e[2] + h) * e[3] + w;
+  }
+  return WholeIndex(local, at);
 }
 
 // The role whose ranges contain the coordinate.
@@ -408,7 +418,7 @@ std::map<std::string, std::vector<double>> Machine::Variables() {
       size_t count = static_cast<size_t>(dp_local_count(&local)), size = dp_type_bytes(type.dtype);
       const uint8_t *at = At(d, StorageSpace(storage), storage->offset, count * size);
       for (size_t i = 0; i < count; i++) {
-        size_t w = static_cast<size_t>(WholeIndex(local, static_cast<int64_t>(i)));
+        size_t w = static_cast<size_t>(StoredIndex(storage, local, static_cast<int64_t>(i)));
         double number = dp_element_get(type.dtype, at + i * size);
         Check(!known[w] || number == whole[w], std::string("copies that differ of ") + storage->name);
         whole[w] = number;

@@ -155,6 +155,7 @@ class Machine {
   void Enter(const Unit &unit);
   size_t RoleOf(const int64_t *coordinate) const;
   bool Has(const Dp__Variable *storage, size_t device) const;
+  static int64_t StoredIndex(const Dp__Variable *storage, const dp_local &local, int64_t at);
   const Dp__DeviceTensor *Tensor(uint32_t index) const;
   Operand Look(const Dp__DeviceTensor *t, size_t device);
   uint8_t *At(size_t device, int space, uint64_t offset, uint64_t bytes);

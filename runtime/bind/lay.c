@@ -1,0 +1,41 @@
+// See lay.h.
+#include "runtime/bind/lay.h"
+
+#include <string.h>
+
+static const int nhwc_order[] = {0, 2, 3, 1};
+
+dp_local dp_lay_local(const dp_local *local, dp_layout layout) {
+  if (layout == DP_LAYOUT_PLAIN) return *local;
+  dp_local turned = {.rank = local->rank};
+  if (dp_local_in_blocks(local, dp_layout_block(layout), &turned)) return turned;
+  for (int i = 0; i < (int)DP_COUNT(nhwc_order); i++) {
+    const int d = nhwc_order[i];
+    turned.symbolic |= (local->symbolic >> d & 1) << i;
+    turned.whole[i] = local->whole[d];
+    turned.extents[i] = local->extents[d];
+    turned.outer[i] = local->outer[d];
+    turned.unit[i] = local->unit[d];
+    turned.k[i] = local->k[d];
+    turned.lo[i] = local->lo[d];
+    turned.hi[i] = local->hi[d];
+    turned.shards[i] = local->shards[d];
+  }
+  return turned;
+}
+
+// Swaps the last two of three dims: from [images, rows, columns] to [images, columns, rows].
+static void swap(size_t element_bytes, int64_t images, int64_t rows, int64_t columns, const char *from, char *to) {
+  for (int64_t i = 0; i < images; i++)
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t c = 0; c < columns; c++, from += element_bytes)
+        memcpy(to + (size_t)((i * columns + c) * rows + r) * element_bytes, from, element_bytes);
+}
+
+void dp_lay_to_nhwc(size_t element_bytes, const int64_t extents[4], const void *plain, void *nhwc) {
+  swap(element_bytes, extents[0], extents[1], extents[2] * extents[3], plain, nhwc);
+}
+
+void dp_lay_to_plain(size_t element_bytes, const int64_t extents[4], const void *nhwc, void *plain) {
+  swap(element_bytes, extents[0], extents[2] * extents[3], extents[1], nhwc, plain);
+}
