@@ -9,6 +9,7 @@
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "bench/timing.h"
 
 enum { PERIOD = 256, PADDING = 16 };
@@ -76,7 +77,7 @@ static void measure(const problem *p, const memory *m) {
 
 int main(int argc, char **argv) {
   dp_status status = argc > 1 ? dp_isa_hold(argv[1]) : DP_OK;
-  if (!status) status = dp_primitive_sgemm_prepare();
+  if (!status) status = dp_sgemm_code_prepare();
   if (status) fail(dp_status_message(status));
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     const dp_sgemm *g = &problems[i].product;

@@ -8,6 +8,7 @@
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm.h"
+#include "backends/cpu/onednn/sgemm_code.h"
 #include "bench/timing.h"
 
 enum { SIZES = 4, BIASES = 4096 };
@@ -111,7 +112,7 @@ static void measure(const problem *p, void (*run)(const problem *p, int64_t size
 
 int main(int argc, char **argv) {
   dp_status status = argc > 1 ? dp_isa_hold(argv[1]) : DP_OK;
-  if (!status) status = dp_primitive_sgemm_prepare();
+  if (!status) status = dp_sgemm_code_prepare();
   if (status) fail(dp_status_message(status));
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     const problem *p = &problems[i];
