@@ -20,20 +20,20 @@ typedef struct {
 } problem;
 
 static const problem problems[] = {
-    {"MLP, gradient of a weight", {true, false, 1024, 1024, 64}},
-    {"MLP, gradient of x", {false, false, 64, 1024, 1024}},
-    {"GPT, gradient of a weight", {true, false, 256, 256, 1024}},
-    {"GPT, gradient of a weight, up", {true, false, 1024, 256, 1024}},
-    {"GPT, gradient of a weight, down", {true, false, 256, 1024, 1024}},
-    {"GPT, gradient of x", {false, false, 1024, 256, 256}},
-    {"GPT, gradient of x, up", {false, false, 1024, 256, 1024}},
-    {"GPT, gradient of x, down", {false, false, 1024, 1024, 256}},
-    {"GPT, up", {false, true, 1024, 1024, 256}},
-    {"GPT, head", {false, true, 1024, 4096, 256}},
-    {"GPT, head, gradient of its weight", {true, false, 4096, 256, 1024}},
-    {"GPT, head, gradient of x", {false, false, 1024, 256, 4096}},
-    {"GPT-2, gradient of a weight", {true, false, 3072, 768, 2048}},
-    {"GPT-2, gradient of x", {false, false, 2048, 768, 3072}},
+    {"MLP, gradient of a weight", {true, false, 1024, 1024, 64, false}},
+    {"MLP, gradient of x", {false, false, 64, 1024, 1024, false}},
+    {"GPT, gradient of a weight", {true, false, 256, 256, 1024, false}},
+    {"GPT, gradient of a weight, up", {true, false, 1024, 256, 1024, false}},
+    {"GPT, gradient of a weight, down", {true, false, 256, 1024, 1024, false}},
+    {"GPT, gradient of x", {false, false, 1024, 256, 256, false}},
+    {"GPT, gradient of x, up", {false, false, 1024, 256, 1024, false}},
+    {"GPT, gradient of x, down", {false, false, 1024, 1024, 256, false}},
+    {"GPT, up", {false, true, 1024, 1024, 256, false}},
+    {"GPT, head", {false, true, 1024, 4096, 256, false}},
+    {"GPT, head, gradient of its weight", {true, false, 4096, 256, 1024, false}},
+    {"GPT, head, gradient of x", {false, false, 1024, 256, 4096, false}},
+    {"GPT-2, gradient of a weight", {true, false, 3072, 768, 2048, false}},
+    {"GPT-2, gradient of x", {false, false, 2048, 768, 3072, false}},
 };
 
 typedef struct {

@@ -22,20 +22,20 @@ typedef struct {
 } problem;
 
 static const problem problems[] = {
-    {"MLP, layer", {false, true, 64, 1024, 784}, false, false, {32}},
-    {"GPT, up", {false, true, 1024, 1024, 256}, false, false, {512, 256, 128, 64}},
-    {"GPT, down", {false, true, 1024, 256, 1024}, false, false, {512, 256, 128, 64}},
-    {"GPT, out", {false, true, 1024, 256, 256}, false, false, {512, 256, 128, 64}},
-    {"GPT, inference, up", {false, false, 128, 1024, 256}, false, false, {64, 32}},
-    {"GPT-2, up", {false, true, 2048, 3072, 768}, false, false, {512, 256, 128, 64}},
-    {"GPT-2, out", {false, true, 2048, 768, 768}, false, false, {512, 256, 128, 64}},
-    {"low rank", {false, false, 8192, 768, 64}, false, false, {512, 256, 128, 64}},
-    {"ResNet-50, 64 to 256 channels", {false, false, 256, 3136, 64}, true, false, {128, 64, 32}},
-    {"ResNet-50, 64 to 256 channels", {false, false, 256, 3136, 64}, true, true, {1024, 512, 256}},
-    {"ResNet-50, 128 to 512", {false, false, 512, 784, 128}, true, false, {256, 128, 64, 32}},
-    {"ResNet-50, 128 to 512", {false, false, 512, 784, 128}, true, true, {392, 256}},
-    {"ResNet-50, 256 to 1024", {false, false, 1024, 196, 256}, true, false, {512, 256, 128, 64}},
-    {"ResNet-50, 256 to 1024", {false, false, 1024, 196, 256}, true, true, {98}},
+    {"MLP, layer", {false, true, 64, 1024, 784, false}, false, false, {32}},
+    {"GPT, up", {false, true, 1024, 1024, 256, false}, false, false, {512, 256, 128, 64}},
+    {"GPT, down", {false, true, 1024, 256, 1024, false}, false, false, {512, 256, 128, 64}},
+    {"GPT, out", {false, true, 1024, 256, 256, false}, false, false, {512, 256, 128, 64}},
+    {"GPT, inference, up", {false, false, 128, 1024, 256, false}, false, false, {64, 32}},
+    {"GPT-2, up", {false, true, 2048, 3072, 768, false}, false, false, {512, 256, 128, 64}},
+    {"GPT-2, out", {false, true, 2048, 768, 768, false}, false, false, {512, 256, 128, 64}},
+    {"low rank", {false, false, 8192, 768, 64, false}, false, false, {512, 256, 128, 64}},
+    {"ResNet-50, 64 to 256 channels", {false, false, 256, 3136, 64, false}, true, false, {128, 64, 32}},
+    {"ResNet-50, 64 to 256 channels", {false, false, 256, 3136, 64, false}, true, true, {1024, 512, 256}},
+    {"ResNet-50, 128 to 512", {false, false, 512, 784, 128, false}, true, false, {256, 128, 64, 32}},
+    {"ResNet-50, 128 to 512", {false, false, 512, 784, 128, false}, true, true, {392, 256}},
+    {"ResNet-50, 256 to 1024", {false, false, 1024, 196, 256, false}, true, false, {512, 256, 128, 64}},
+    {"ResNet-50, 256 to 1024", {false, false, 1024, 196, 256, false}, true, true, {98}},
 };
 
 typedef struct {

@@ -235,7 +235,8 @@ TEST(OneDnn, LowProductsEqualReference) {
       {"float32[N,37], float32[N,256]", "transA=1", 65},
   };
   for (const auto &p : products)
-    for (int64_t n : {0, 1, 7, 8, 16, 30, 33, 65}) Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
+    for (int64_t n : {0, 1, 7, 8, 16, 30, 33, 65})
+      Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
 }
 
 // Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,

@@ -51,28 +51,12 @@ static walk merge_dims(const dp_kernel_spec *spec) {
   return w;
 }
 
-// Whether the operand has the extents of result 0, so that their elements lie alike.
-static bool lies_alike(const dp_kernel_spec *spec, int operand) {
-  const int rank = spec->outputs[0].local.rank;
-  const int64_t *extents = dp_in_extents(spec, operand), *results = dp_out_extents(spec, 0);
-  bool alike = dp_in_rank(spec, operand) == rank;
-  for (int d = 0; d < rank && alike; d++) alike = extents[d] == results[d];
-  return alike;
-}
-
 dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP_MAX_TYPE + 1]) {
   const dp_kernel_spec *spec = call->spec;
   int64_t at, hi, row_at[DP_MAX_RANK];
   dp_part_range(dp_out_count(spec, 0), call->part, call->parts, &at, &hi);
   if (!rows[spec->inputs[0].dtype]) return no_rows(spec);
   if (at == hi) return DP_OK;
-  dp_dtype dtype = spec->inputs[0].dtype;
-  int64_t in_bytes = (int64_t)dp_type_bytes(dtype), out_bytes = (int64_t)dp_type_bytes(spec->outputs[0].dtype);
-  if (lies_alike(spec, 0) && lies_alike(spec, 1)) {
-    rows[dtype](hi - at, (const char *)call->in[0] + at * in_bytes, 1, (const char *)call->in[1] + at * in_bytes, 1,
-                (char *)call->out[0] + at * out_bytes);
-    return DP_OK;
-  }
   walk w = merge_dims(spec);
   int inner = w.rank - 1;
   int64_t length = w.extents[inner], column = at % length, row = at / length;
@@ -82,6 +66,8 @@ dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP
     row /= w.extents[d];
     for (int i = 0; i < 2; i++) offset[i] += row_at[d] * w.strides[i][d];
   }
+  dp_dtype dtype = spec->inputs[0].dtype;
+  int64_t in_bytes = (int64_t)dp_type_bytes(dtype), out_bytes = (int64_t)dp_type_bytes(spec->outputs[0].dtype);
   int a_stride = (int)w.strides[0][inner], b_stride = (int)w.strides[1][inner];
   while (at < hi) {
     int64_t count = dp_min_i64(length - column, hi - at);

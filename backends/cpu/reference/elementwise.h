@@ -6,7 +6,6 @@
 #define DP_BACKENDS_CPU_REFERENCE_ELEMENTWISE_H
 
 #include "backends/cpu/reference/reference.h"
-#include "backends/cpu/vector/isa.h"
 
 typedef void (*dp_unary_row)(int64_t count, const void *x, void *y);
 typedef void (*dp_binary_row)(int64_t count, const void *a, int a_stride, const void *b, int b_stride, void *y);
@@ -37,19 +36,16 @@ dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP
     const T *as = pa, *bs = pb;                                                                           \
     R *ys = py;                                                                                           \
     if (a_stride && b_stride) {                                                                           \
-      DP_INDEPENDENT                                                                                      \
       for (int64_t i = 0; i < count; i++) {                                                               \
         T a = as[i], b = bs[i];                                                                           \
         ys[i] = (R)(EXPR);                                                                                \
       }                                                                                                   \
     } else if (a_stride) {                                                                                \
-      DP_INDEPENDENT                                                                                      \
       for (int64_t i = 0; i < count; i++) {                                                               \
         T a = as[i], b = bs[0];                                                                           \
         ys[i] = (R)(EXPR);                                                                                \
       }                                                                                                   \
     } else {                                                                                              \
-      DP_INDEPENDENT                                                                                      \
       for (int64_t i = 0; i < count; i++) {                                                               \
         T a = as[0], b = bs[b_stride ? i : 0];                                                            \
         ys[i] = (R)(EXPR);                                                                                \
@@ -62,7 +58,6 @@ dp_status dp_elementwise_binary(const dp_call *call, const dp_binary_row rows[DP
   static void NAME(int64_t count, const void *px, void *py) { \
     const T *xs = px;                                         \
     T *ys = py;                                               \
-    DP_INDEPENDENT                                            \
     for (int64_t i = 0; i < count; i++) {                     \
       T x = xs[i];                                            \
       ys[i] = (T)(EXPR);                                      \
