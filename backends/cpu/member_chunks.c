@@ -107,61 +107,88 @@ uint64_t dp_member_chunks_scratch_bytes(const dp_kernel_spec *spec, const dp_mem
 // Arrays of two have what belongs to a chunk, and to the last one.
 struct dp_member_chunks {
   slots slots;
-  dp_member_spec *members[2];  // (members)
-  dp_member_spec *wide[2];     // (members) the same in wider types; without op: computed in their own
-  const dp_kernel **kernels;   // (members)
-  void **states;               // (members) tables that nobody frees
+  int n_members;
+  dp_kernel_spec **members[2];  // (members)
+  dp_kernel_spec **wide[2];     // (members) the same in wider types; NULL: computed in their own
+  const dp_kernel **kernels;    // (members)
+  void **states;                // (members) tables that nobody frees
 };
 
 void dp_member_chunks_release(dp_member_chunks *c) {
   if (!c) return;
+  for (int last = 0; last < 2; last++) {
+    for (int m = 0; c->members[last] && m < c->n_members; m++) free(c->members[last][m]);
+    for (int m = 0; c->wide[last] && m < c->n_members; m++) free(c->wide[last][m]);
+    free(c->members[last]);
+    free(c->wide[last]);
+  }
   free(c->states);
   free(c->kernels);
-  free(c->members[0]);
-  free(c->wide[0]);
   free(c);
 }
 
-// The kernels, and what becomes wide.
-static dp_status prepare_members(dp_member_chunks *c, int n_members, bool fast) {
-  for (int m = 0; m < n_members; m++) {
-    dp_member_spec *wide = &c->wide[0][m];
-    const dp_kernel *kernel = c->kernels[m] = dp_member_kernel_of_rows(&c->members[0][m], fast, wide);
-    if (!kernel) return dp_fail(EX_SOFTWARE, "no kernel of parts for %s", c->members[0][m].spec.op->name);
-    if (wide->spec.op) dp_widened_make(&c->members[1][m].spec, &c->wide[1][m]);
-    const dp_kernel_spec *computed = wide->spec.op ? &wide->spec : &c->members[0][m].spec;
-    if (kernel->prepare) DP_TRY(kernel->prepare(computed, &c->states[m]));
-  }
+static dp_status out_of_memory(int n_members) {
+  return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", n_members);
+}
+
+// wide: the member in wider types; NULL: its kernel takes its own.
+static dp_status keep_member(dp_member_chunks *c, int m, bool last, const dp_kernel_spec *member,
+                             const dp_kernel_spec *wide) {
+  c->members[last][m] = dp_member_spec_keep(member);
+  if (wide) c->wide[last][m] = dp_member_spec_keep(wide);
+  return c->members[last][m] && (!wide || c->wide[last][m]) ? DP_OK : out_of_memory(c->n_members);
+}
+
+static dp_status prepare_member(dp_member_chunks *c, const dp_kernel_region *r, int m, bool fast,
+                                dp_kernel_operand *const boxes[2]) {
+  dp_member_spec made, wide;
+  dp_member_spec_make(r, m, boxes[0], &made);
+  const dp_kernel *kernel = c->kernels[m] = dp_member_kernel_of_rows(&made, fast, &wide);
+  if (!kernel) return dp_fail(EX_SOFTWARE, "no kernel of parts for %s", made.spec.op->name);
+  const bool is_wide = wide.spec.op != NULL;
+  DP_TRY(keep_member(c, m, false, &made.spec, is_wide ? &wide.spec : NULL));
+  if (kernel->prepare) DP_TRY(kernel->prepare(is_wide ? c->wide[0][m] : c->members[0][m], &c->states[m]));
+  dp_member_spec_make(r, m, boxes[1], &made);
+  if (is_wide) dp_widened_make(&made.spec, &wide);
+  return keep_member(c, m, true, &made.spec, is_wide ? &wide.spec : NULL);
+}
+
+static dp_status prepare_members(dp_member_chunks *c, const dp_kernel_region *r, bool fast,
+                                 dp_kernel_operand *const boxes[2]) {
+  for (int m = 0; m < r->n_members; m++) DP_TRY(prepare_member(c, r, m, fast, boxes));
   return DP_OK;
+}
+
+static dp_status allocate(dp_member_chunks *c, int n_members) {
+  const size_t n = (size_t)n_members;
+  c->n_members = n_members;
+  for (int last = 0; last < 2; last++) {
+    c->members[last] = calloc(n, sizeof *c->members[last]);
+    c->wide[last] = calloc(n, sizeof *c->wide[last]);
+    if (!c->members[last] || !c->wide[last]) return out_of_memory(n_members);
+  }
+  c->kernels = calloc(n, sizeof *c->kernels);
+  c->states = calloc(n, sizeof *c->states);
+  return c->kernels && c->states ? DP_OK : out_of_memory(n_members);
 }
 
 dp_status dp_member_chunks_prepare(const dp_kernel_spec *spec, const dp_member_chunk_sizes *sizes, bool fast,
                                    dp_member_chunks_box *box, const void *context, dp_member_chunks **made) {
   const dp_kernel_region *r = spec->region;
-  const size_t n = (size_t)r->n_members;
   dp_member_chunks *c = calloc(1, sizeof *c);
-  dp_kernel_operand *boxes = calloc((size_t)r->n_values, sizeof *boxes);
-  if (c) c->members[0] = calloc(2 * n, sizeof *c->members[0]);
-  if (c) c->wide[0] = calloc(2 * n, sizeof *c->wide[0]);
-  if (c) c->kernels = calloc(n, sizeof *c->kernels);
-  if (c) c->states = calloc(n, sizeof *c->states);
-  if (!c || !boxes || !c->members[0] || !c->wide[0] || !c->kernels || !c->states) {
-    dp_member_chunks_release(c);
-    free(boxes);
-    return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
-  }
-  c->members[1] = c->members[0] + n;
-  c->wide[1] = c->wide[0] + n;
-  assign_slots(spec, sizes, &c->slots);
-  for (int last = 0; last < 2; last++) {
-    for (int v = 0; v < r->n_values; v++) {
-      boxes[v] = r->values[v];
-      if (boxes[v].present) boxes[v].local = box(context, &r->values[v].local, v, last);
-    }
-    for (int m = 0; m < r->n_members; m++) dp_member_spec_make(r, m, boxes, &c->members[last][m]);
+  dp_kernel_operand *boxes = calloc(2 * (size_t)r->n_values, sizeof *boxes);
+  dp_status status = c && boxes ? allocate(c, r->n_members) : out_of_memory(r->n_members);
+  if (!status) {
+    dp_kernel_operand *const of[2] = {boxes, boxes + r->n_values};
+    assign_slots(spec, sizes, &c->slots);
+    for (int last = 0; last < 2; last++)
+      for (int v = 0; v < r->n_values; v++) {
+        of[last][v] = r->values[v];
+        if (of[last][v].present) of[last][v].local = box(context, &r->values[v].local, v, last);
+      }
+    status = prepare_members(c, r, fast, of);
   }
   free(boxes);
-  dp_status status = prepare_members(c, r->n_members, fast);
   if (status)
     dp_member_chunks_release(c);
   else
@@ -179,9 +206,8 @@ dp_status dp_member_chunks_run(const dp_member_chunks *c, const dp_kernel_region
   const void *from[DP_MAX_OPERANDS];
   void *to[DP_MAX_OPERANDS];
   dp_member_operands(&region->members[m], values, from, to);
-  const dp_kernel_spec *member = &c->members[last][m].spec;
-  const dp_member_spec *wide = &c->wide[last][m];
-  if (!wide->spec.op) return c->kernels[m]->run(member, c->states[m], from, to, NULL, 0, 1);
+  const dp_kernel_spec *member = c->members[last][m], *wide = c->wide[last][m];
+  if (!wide) return c->kernels[m]->run(member, c->states[m], from, to, NULL, 0, 1);
   char *converted = scratch + (uint64_t)c->slots.count * c->slots.bytes;
   return dp_widened_run(member, wide, c->kernels[m], c->states[m], from, to, converted);
 }

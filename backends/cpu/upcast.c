@@ -57,7 +57,7 @@ static uint64_t bytes_with(const dp_kernel_spec *spec, bool fast) {
   dp_widened_make(spec, &wide);
   const dp_kernel *kernel = kernel_of(spec, &wide.spec, fast);
   uint64_t bytes = kernel->scratch_bytes ? dp_align_up(kernel->scratch_bytes(&wide.spec), DP_CPU_ALIGNMENT) : 0;
-  return bytes + dp_widened_bytes(spec, &wide);
+  return bytes + dp_widened_bytes(spec, &wide.spec);
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return bytes_with(spec, false); }
@@ -96,7 +96,7 @@ static dp_status run(const dp_kernel_spec *spec, void *state, const void *const 
                      int part, int parts) {
   (void)part, (void)parts;
   const wide_state *s = state;
-  return dp_widened_run(spec, &s->wide, s->kernel, s->state, in, out, scratch);
+  return dp_widened_run(spec, &s->wide.spec, s->kernel, s->state, in, out, scratch);
 }
 
 const dp_kernel dp_kernel_upcast = {

@@ -57,14 +57,14 @@ static uint64_t bytes_of(const dp_kernel_operand *wide, dp_dtype dtype, bool res
                 : 0;
 }
 
-uint64_t dp_widened_bytes(const dp_kernel_spec *spec, const dp_member_spec *wide) {
+uint64_t dp_widened_bytes(const dp_kernel_spec *spec, const dp_kernel_spec *wide) {
   uint64_t bytes = 0;
   for (int i = 0; i < spec->n_inputs; i++) bytes += bytes_of(&wide->inputs[i], spec->inputs[i].dtype, false);
   for (int i = 0; i < spec->n_outputs; i++) bytes += bytes_of(&wide->outputs[i], spec->outputs[i].dtype, true);
   return bytes;
 }
 
-dp_status dp_widened_run(const dp_kernel_spec *spec, const dp_member_spec *wide, const dp_kernel *kernel, void *state,
+dp_status dp_widened_run(const dp_kernel_spec *spec, const dp_kernel_spec *wide, const dp_kernel *kernel, void *state,
                          const void *const *in, void *const *out, char *scratch) {
   const void *from[DP_MAX_OPERANDS];
   void *to[DP_MAX_OPERANDS];
@@ -81,7 +81,7 @@ dp_status dp_widened_run(const dp_kernel_spec *spec, const dp_member_spec *wide,
     to[i] = bytes ? free_at : out[i];
     free_at += bytes;
   }
-  DP_TRY(dp_team_run(kernel, &wide->spec, state, from, to, free_at));
+  DP_TRY(dp_team_run(kernel, wide, state, from, to, free_at));
   for (int i = 0; i < spec->n_outputs; i++) {
     dp_dtype dtype = spec->outputs[i].dtype;
     if (to[i] == out[i]) continue;

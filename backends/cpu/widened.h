@@ -21,10 +21,10 @@ extern const dp_conversion dp_conversions[DP_MAX_TYPE + 1];  // by type
 // The same node with every operand and result in a wide type.
 void dp_widened_make(const dp_kernel_spec *spec, dp_member_spec *wide);
 // The scratch of dp_widened_run, without the kernel's own: what is converted, aligned to DP_CPU_ALIGNMENT.
-uint64_t dp_widened_bytes(const dp_kernel_spec *spec, const dp_member_spec *wide);
+uint64_t dp_widened_bytes(const dp_kernel_spec *spec, const dp_kernel_spec *wide);
 // Runs the kernel, which is prepared for the wide node, on operands and results of `spec`. Its own scratch comes after
 // those bytes. Results may lie on operands.
-dp_status dp_widened_run(const dp_kernel_spec *spec, const dp_member_spec *wide, const dp_kernel *kernel, void *state,
+dp_status dp_widened_run(const dp_kernel_spec *spec, const dp_kernel_spec *wide, const dp_kernel *kernel, void *state,
                          const void *const *in, void *const *out, char *scratch) DP_MUST_USE;
 
 // Whether the operand is there and has a 16-bit float type.

@@ -9,13 +9,16 @@ TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "ba
 
 
 class Ours:
-    """ask: calls peer.py."""
+    """ask: calls peer.py. options: threads, of which several devices have at least one each, and isa."""
 
-    def __init__(self, ask, folder, counted, threads, devices):
+    def __init__(self, ask, folder, counted, options, devices):
+        threads = max(options.threads, devices)
         self.ask, self.folder, self.infer = ask, folder, counted["infer"]
         self.plan = os.path.join(folder, "plan%d.bin" % devices)
         self.common = ["--threads=%d" % threads, "--quiet"]
         how = ["--mode=infer"] if self.infer else ["--loss=softmax_cross_entropy(y,label)", "--optimizer=adam(lr=1e-3)"]
+        if options.isa:
+            how += ["--isa=" + options.isa]
         if devices > 1:
             how += ["--strategy=data", "--devices=%d" % devices]
         self.compile_s = run([TOOLS + "/dpc", "compile", folder + "/model.onnx", "--batch=%d" % counted["batch"],

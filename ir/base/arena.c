@@ -7,7 +7,7 @@
 
 #include "ir/base/base.h"
 
-enum { FIRST_CHUNK_BYTES = 16 << 10, LAST_CHUNK_BYTES = 4 << 20, LARGE_BYTES = 1 << 20, ALIGNMENT = 16 };
+enum { FIRST_CHUNK_BYTES = 16 << 10, LAST_CHUNK_BYTES = 4 << 20, LARGE_BYTES = 256 << 10, ALIGNMENT = 16 };
 enum { FIRST_INNER_BYTES = 1 << 10 };  // arenas within others may be many and small
 
 typedef struct chunk {

@@ -5,7 +5,7 @@
 #include "ir/file/wire.h"
 
 typedef struct {
-  dp_arena *arena;
+  dp_arena *arena, *room;  // room: within the arena, has the buffer alone; NULL: there is none
   uint8_t *buffer;
   size_t size, used;  // what is written lies at the end
 } packer;
@@ -15,8 +15,11 @@ enum { FIRST_BYTES = 64 << 10 };
 static void make_room(packer *p, size_t bytes) {
   if (bytes <= p->size - p->used) return;
   const size_t size = 2 * (p->size + bytes) + FIRST_BYTES;
-  uint8_t *larger = dp_alloc(p->arena, size);
+  dp_arena *room = dp_arena_create_within(p->arena);
+  uint8_t *larger = dp_alloc(room, size);
   if (p->used) memcpy(larger + size - p->used, p->buffer + p->size - p->used, p->used);
+  dp_arena_destroy(p->room);
+  p->room = room;
   p->buffer = larger;
   p->size = size;
 }

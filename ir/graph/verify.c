@@ -52,9 +52,7 @@ static bool is_in(const dp_graph *graph, const dp_value *v) {
 }
 
 // The types of the results are those that the operands' types give.
-static dp_status check_types(const dp_graph *graph, dp_node *node) {
-  dp_type few[DP_MAX_OPERANDS], *before = few;
-  if (node->n_outputs > DP_MAX_OPERANDS) before = dp_alloc_n(graph->arena, (size_t)node->n_outputs, sizeof *before);
+static dp_status check_types_with(dp_node *node, dp_type *before) {
   for (int k = 0; k < node->n_outputs; k++)
     if (node->outputs[k]) before[k] = node->outputs[k]->type;
   DP_TRY(dp_op_infer(node));
@@ -67,6 +65,15 @@ static dp_status check_types(const dp_graph *graph, dp_node *node) {
                    dp_type_print(&before[k], a, sizeof a), dp_type_print(now, b, sizeof b));
   }
   return DP_OK;
+}
+
+static dp_status check_types(const dp_graph *graph, dp_node *node) {
+  dp_type few[DP_MAX_OPERANDS];
+  if (node->n_outputs <= DP_MAX_OPERANDS) return check_types_with(node, few);
+  dp_arena *scratch = dp_arena_create_within(graph->arena);
+  dp_status status = check_types_with(node, dp_alloc_n(scratch, (size_t)node->n_outputs, sizeof *few));
+  dp_arena_destroy(scratch);
+  return status;
 }
 
 static dp_status check_links(const dp_graph *graph, int32_t i) {

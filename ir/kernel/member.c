@@ -1,6 +1,7 @@
 // See member.h.
 #include "ir/kernel/member.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_kernel_operand *values,
@@ -17,6 +18,21 @@ void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_ke
     made->inputs[i] = m->inputs[i] < 0 ? (dp_kernel_operand){0} : values[m->inputs[i]];
   for (int i = 0; i < m->n_outputs; i++)
     made->outputs[i] = m->outputs[i] < 0 ? (dp_kernel_operand){0} : values[m->outputs[i]];
+}
+
+dp_kernel_spec *dp_member_spec_keep(const dp_kernel_spec *made) {
+  typedef struct {
+    dp_kernel_spec spec;
+    dp_kernel_operand operands[];
+  } kept;
+  kept *k = malloc(sizeof *k + (size_t)(made->n_inputs + made->n_outputs) * sizeof *k->operands);
+  if (!k) return NULL;
+  k->spec = *made;
+  k->spec.inputs = k->operands;
+  k->spec.outputs = k->operands + made->n_inputs;
+  for (int i = 0; i < made->n_inputs; i++) k->operands[i] = made->inputs[i];
+  for (int i = 0; i < made->n_outputs; i++) k->operands[made->n_inputs + i] = made->outputs[i];
+  return &k->spec;
 }
 
 void dp_member_operands(const dp_kernel_member *member, void *const *values, const void **in, void **out) {

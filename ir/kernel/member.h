@@ -17,6 +17,9 @@ typedef struct {
 // values: the region's, whole or a chunk of each.
 void dp_member_spec_make(const dp_kernel_region *region, int member, const dp_kernel_operand *values,
                          dp_member_spec *made);
+// A copy with room for its own operands and results alone, which a region may have many of: free() gives it back. NULL:
+// out of memory.
+dp_kernel_spec *dp_member_spec_keep(const dp_kernel_spec *made);
 // Sets the member's operands and results from the addresses of the region's values. in, out: (DP_MAX_OPERANDS)
 void dp_member_operands(const dp_kernel_member *member, void *const *values, const void **in, void **out);
 // Whether its operator is ONNX's of that name.

@@ -49,7 +49,8 @@ static size_t find_periods(const dp_loops_items *f, size_t periods[PERIODS]) {
   while (mask < 2 * n) mask = 2 * mask + 1;
   seen *of = dp_alloc_n(f->scratch, mask + 1, sizeof *of);
   size_t *counts = dp_alloc_n(f->scratch, n, sizeof *counts);
-  uint64_t *texts = dp_memdup(f->scratch, f->rest, n * sizeof *texts);
+  uint64_t *texts = dp_alloc_n(f->scratch, n, sizeof *texts);
+  for (size_t i = 0; i < n; i++) texts[i] = f->items[i].rest;
   for (size_t width = 1, w = 0; n && w < WIDTHS; w++, width *= WIDER) {
     count_distances(n, texts, mask, of, counts);
     add_periods(n, counts, &n_periods, periods);
@@ -68,14 +69,12 @@ static size_t find_periods(const dp_loops_items *f, size_t periods[PERIODS]) {
 
 // Whether items i, i + period and i + 2 * period are alike and change by the same.
 static bool is_steady(const dp_loops_items *f, size_t i, size_t period) {
-  if (f->rest[i] != f->rest[i + period] || f->rest[i] != f->rest[i + 2 * period]) return false;
-  const size_t n = f->first[i + 1] - f->first[i];  // differs only if hashes are equal by chance
-  if (f->first[i + period + 1] - f->first[i + period] != n) return false;
-  if (f->first[i + 2 * period + 1] - f->first[i + 2 * period] != n) return false;
-  const dp_loops_number *a = f->numbers + f->first[i], *b = f->numbers + f->first[i + period];
-  const dp_loops_number *c = f->numbers + f->first[i + 2 * period];
-  for (size_t k = 0; k < n; k++)
-    if (!a[k].is_offset && b[k].is - a[k].is != c[k].is - b[k].is) return false;
+  const dp_loops_item *a = &f->items[i], *b = a + period, *c = b + period;
+  if (a->rest != b->rest || a->rest != c->rest) return false;
+  // These differ only if hashes are equal by chance.
+  if (a->n_numbers != b->n_numbers || a->n_numbers != c->n_numbers) return false;
+  for (size_t k = 0; k < a->n_numbers; k++)
+    if (!a->is_offset[k] && b->numbers[k] - a->numbers[k] != c->numbers[k] - b->numbers[k]) return false;
   return true;
 }
 

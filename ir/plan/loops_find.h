@@ -6,21 +6,18 @@
 
 #include "ir/base/base.h"
 
-typedef struct {
-  uint64_t is;
-  bool is_offset;  // in memory
-} dp_loops_number;
-
 // An item is its numbers and a hash of all else: items of equal hashes are taken to differ in numbers alone.
+typedef struct {
+  uint64_t rest;  // the hash
+  size_t n_numbers;
+  const uint64_t *numbers;
+  const bool *is_offset;  // which of them are offsets in memory
+} dp_loops_item;
+
 typedef struct {
   dp_arena *scratch;
   size_t n_items;
-  size_t *first;   // (n_items + 1) of each item's numbers
-  uint64_t *rest;  // (n_items) the hash
-  size_t n_numbers, number_room;
-  dp_loops_number *numbers;
-  size_t n_text, text_room;
-  char *text;  // what the hash is of
+  dp_loops_item *items;
 } dp_loops_items;
 
 // `count` iterations of `length` items from `first` on.

@@ -4,21 +4,23 @@
 
 // ---- loops ----------------------------------------------------------------------------------------------------------
 
+// By how much number k of item i is more in iteration j than in the one before.
+static int64_t step_of(const dp_loops_items *f, const dp_loops_repeat *r, size_t i, size_t k, size_t j) {
+  const dp_loops_item *now = &f->items[i + j * r->length], *before = now - r->length;
+  return (int64_t)(now->numbers[k] - before->numbers[k]);
+}
+
 // The change of number k of item i; NULL: it stays.
 static Dp__Change *change_of(dp_arena *arena, const dp_loops_items *f, const dp_loops_repeat *r, size_t i, size_t k) {
-  int64_t *by = dp_alloc_n(arena, r->count - 1, sizeof *by);
-  bool stays = true, regular = true;
-  for (size_t j = 1; j < r->count; j++) {
-    const size_t now = f->first[i + j * r->length] + k, before = f->first[i + (j - 1) * r->length] + k;
-    by[j - 1] = (int64_t)(f->numbers[now].is - f->numbers[before].is);
-    stays &= !by[j - 1];
-    regular &= by[j - 1] == by[0];
-  }
-  if (stays) return NULL;
+  const int64_t first = step_of(f, r, i, k, 1);
+  bool regular = true;
+  for (size_t j = 2; j < r->count; j++) regular &= step_of(f, r, i, k, j) == first;
+  if (regular && !first) return NULL;
   Dp__Change *change = dp_alloc(arena, sizeof *change);
   dp__change__init(change);
   change->n_by = regular ? 1 : r->count - 1;
-  change->by = by;
+  change->by = dp_alloc_n(arena, change->n_by, sizeof *change->by);
+  for (size_t j = 0; j < change->n_by; j++) change->by[j] = step_of(f, r, i, k, j + 1);
   return change;
 }
 
@@ -28,11 +30,12 @@ static Dp__Loop *loop_of(dp_arena *arena, const dp_loops_items *f, const dp_loop
   loop->first = (uint32_t)first;
   loop->length = (uint32_t)r->length;
   loop->count = (uint32_t)r->count;
+  size_t number = 0;  // of the body's
   for (size_t i = r->first; i < r->first + r->length; i++)
-    for (size_t k = 0; k < f->first[i + 1] - f->first[i]; k++) {
+    for (size_t k = 0; k < f->items[i].n_numbers; k++, number++) {
       Dp__Change *change = change_of(arena, f, r, i, k);
       if (!change) continue;
-      change->number = (uint32_t)(f->first[i] - f->first[r->first] + k);
+      change->number = (uint32_t)number;
       DP_PUSH(arena, loop->changes, loop->n_changes, change);
     }
   return loop;
@@ -44,7 +47,8 @@ static void fold(dp_arena *arena, dp_plan_list list, uint64_t *memory) {
   if (*list.n_loops) return;
   ProtobufCMessage **items = *list.items, **kept = dp_alloc_n(arena, *list.n_items, sizeof *kept);
   size_t n_kept = 0, from = 0;
-  const dp_loops_items f = dp_loops_look_at(arena, *list.n_items, items);
+  dp_arena *scratch = dp_arena_create_within(arena);
+  const dp_loops_items f = dp_loops_look_at(scratch, *list.n_items, items);
   dp_loops_repeat *repeats = NULL;
   const size_t n_repeats = dp_loops_find(&f, &repeats);
   for (size_t i = 0; i < n_repeats; i++) {
@@ -59,6 +63,7 @@ static void fold(dp_arena *arena, dp_plan_list list, uint64_t *memory) {
   while (from < *list.n_items) kept[n_kept++] = items[from++];
   *list.items = kept;
   *list.n_items = n_kept;
+  dp_arena_destroy(scratch);
 }
 
 // ---- a plan ---------------------------------------------------------------------------------------------------------

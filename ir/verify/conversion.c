@@ -98,33 +98,37 @@ bool dp_checker_is_innermost(const dp_checker *c, const dp_placement *at, int ax
   return true;
 }
 
+// What is wrong with a conversion on this axis between tensors of devices, or NULL.
+static const char *wrong_with(const dp_checker *c, const conversion *rule, int axis, const dp_checker_tensor *from,
+                              const dp_checker_tensor *to) {
+  for (int i = 0; i < c->model->mesh.n_axes; i++)
+    if (i != axis && !dp_placement_equal(from->at[i], to->at[i])) return "it changes more than this axis";
+  if (from->at[axis].kind != rule->from || to->at[axis].kind != rule->to ||
+      dp_placement_equal(from->at[axis], to->at[axis]))
+    return "it does not convert so";
+  if (!dp_checker_is_innermost(c, from->at, axis) || !dp_checker_is_innermost(c, to->at, axis))
+    return "a later axis splits the same dim and must be joined first";
+  // The sequential axis has no devices to communicate: a device takes a part of what it has.
+  if (axis == c->pipe || (axis == c->micro && strcmp(rule->op, "Slice"))) return "no devices could meet there";
+  if (axis != c->micro && (from->first != to->first || from->count != to->count)) return "it changes the micro-batches";
+  if (dp_checker_is_concatenated(c, from) || dp_checker_is_concatenated(c, to))
+    return "parts of several micro-batches are for Accumulate alone";
+  return NULL;
+}
+
 static dp_status check_collective(dp_checker *c, uint32_t instruction, const conversion *rule,
                                   const dp_checker_tensor *from, const dp_checker_tensor *to) {
   int axis = -1;
   char a[256], b[256];
   DP_TRY(dp_checker_axis(c, instruction, &axis));
-  const char *name = c->model->mesh.axes[axis].name;
-  dp_checker_tensor_print(c, from, a, sizeof a);
-  dp_checker_tensor_print(c, to, b, sizeof b);
   if (!dp_checker_is_on_device(from) || !dp_checker_is_on_device(to))
     return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_TENSOR_SPACE,
                            "it goes from %s to %s memory; devices' is expected", dp_plan_form_space(from->claim->space),
                            dp_plan_form_space(to->claim->space));
-  for (int i = 0; i < c->model->mesh.n_axes; i++)
-    if (i != axis && !dp_placement_equal(from->at[i], to->at[i]))
-      return FAIL("from %s to %s it changes more than axis '%s'", a, b, name);
-  if (from->at[axis].kind != rule->from || to->at[axis].kind != rule->to ||
-      dp_placement_equal(from->at[axis], to->at[axis]))
-    return FAIL("it does not convert from %s to %s on axis '%s'", a, b, name);
-  if (!dp_checker_is_innermost(c, from->at, axis) || !dp_checker_is_innermost(c, to->at, axis))
-    return FAIL("from %s to %s on axis '%s': a later axis splits the same dim and must be joined first", a, b, name);
-  // The sequential axis has no devices to communicate: a device takes a part of what it has.
-  if (axis == c->pipe || (axis == c->micro && strcmp(rule->op, "Slice")))
-    return FAIL("axis '%s' has no devices that could meet", name);
-  if (axis != c->micro && (from->first != to->first || from->count != to->count))
-    return FAIL("from %s to %s it changes the micro-batches", a, b);
-  if (dp_checker_is_concatenated(c, from) || dp_checker_is_concatenated(c, to))
-    return FAIL("from %s to %s: parts of several micro-batches are for Accumulate alone", a, b);
+  const char *wrong = wrong_with(c, rule, axis, from, to);
+  if (wrong)
+    return FAIL("from %s to %s on axis '%s': %s", dp_checker_tensor_print(c, from, a, sizeof a),
+                dp_checker_tensor_print(c, to, b, sizeof b), c->model->mesh.axes[axis].name, wrong);
   int32_t reduction = rule->from == DP_PARTIAL ? (int32_t)from->at[axis].reduction : 0;
   if (c->instructions[instruction].claim->communication->reduction != reduction)
     return FAIL("it reduces by %s; '%s' is partial by %s", reduction ? "sum" : "maximum", from->value->name,

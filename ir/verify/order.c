@@ -6,6 +6,7 @@
 //
 // Instructions are visited in an order that happens-before allows. For each span of bytes the last writer is known, and
 // the last reader of each stream since then: what comes after those comes after all that came before them.
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/verify/checker.h"
@@ -72,20 +73,41 @@ static const char *access_name(const dp_checker_access *a) {
   return a->operand >= 0 ? "operand" : a->result >= 0 ? "result" : "scratch";
 }
 
-static dp_status check_alias(dp_checker *c, uint32_t instruction, const dp_checker_access *accesses, int count) {
+// By place; of equal ones what is written comes first.
+static int by_place(const void *x, const void *y) {
+  const dp_checker_access *a = x, *b = y;
+  if (a->space != b->space) return a->space < b->space ? -1 : 1;
+  if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+  if (a->end != b->end) return a->end < b->end ? -1 : 1;
+  return (a->operand >= 0) - (b->operand >= 0);
+}
+
+static bool overlap(const dp_checker_access *a, const dp_checker_access *b) {
+  return a->space == b->space && a->begin < b->end && b->begin < a->end;
+}
+
+static dp_status check_overlap(dp_checker *c, uint32_t instruction, const dp_checker_access *w,
+                               const dp_checker_access *x) {
+  const bool same = w->begin == x->begin && w->end == x->end;
+  if (same && w->result >= 0 && x->operand >= 0 && may_replace(c, instruction, w->result, x->operand)) return DP_OK;
+  return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_ORDER_ALIAS,
+                         "its %s at %llu and its %s at %llu of %s memory overlap", access_name(w),
+                         (unsigned long long)w->begin, access_name(x), (unsigned long long)x->begin,
+                         dp_plan_form_space(w->space));
+}
+
+// What is written must overlap nothing that begins before it. What is read may overlap what is read: it is held against
+// the last write before it, which ends last, since writes overlap one another nowhere.
+static dp_status check_alias(dp_checker *c, uint32_t instruction, const dp_checker_access *sorted, int count) {
+  const dp_checker_access *furthest = NULL, *write = NULL;
   for (int i = 0; i < count; i++) {
-    const dp_checker_access *w = &accesses[i];
-    if (w->operand >= 0) continue;
-    for (int k = 0; k < i; k++) {
-      const dp_checker_access *x = &accesses[k];
-      if (x->space != w->space || x->begin >= w->end || w->begin >= x->end) continue;
-      bool same = x->begin == w->begin && x->end == w->end;
-      if (same && w->result >= 0 && x->operand >= 0 && may_replace(c, instruction, w->result, x->operand)) continue;
-      return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_ORDER_ALIAS,
-                             "its %s at %llu and its %s at %llu of %s memory overlap", access_name(w),
-                             (unsigned long long)w->begin, access_name(x), (unsigned long long)x->begin,
-                             dp_plan_form_space(w->space));
-    }
+    const dp_checker_access *a = &sorted[i];
+    const bool writes = a->operand < 0;
+    const dp_checker_access *before = writes ? furthest : write;
+    if (before && overlap(before, a))
+      DP_TRY(writes ? check_overlap(c, instruction, a, before) : check_overlap(c, instruction, before, a));
+    if (writes) write = a;
+    if (!furthest || furthest->space != a->space || a->end > furthest->end) furthest = a;
   }
   return DP_OK;
 }
@@ -95,7 +117,7 @@ static dp_status check_alias(dp_checker *c, uint32_t instruction, const dp_check
 typedef struct {
   dp_checker *c;
   dp_spans *spans[DP_CHECKER_SPACES];
-  dp_checker_access *accesses;  // those of the instruction at hand
+  dp_checker_access *accesses, *sorted;  // those of the instruction at hand
 } races;
 
 static dp_status check_ordered(races *r, uint32_t before, uint32_t instruction, const dp_checker_access *a,
@@ -159,7 +181,9 @@ static dp_status write_bytes(races *r, uint32_t instruction, const dp_checker_ac
 static dp_status check_accesses(races *r, uint32_t instruction) {
   dp_checker_access *accesses = r->accesses;
   int count = dp_checker_accesses(r->c, instruction, accesses);
-  DP_TRY(check_alias(r->c, instruction, accesses, count));
+  memcpy(r->sorted, accesses, (size_t)count * sizeof *accesses);
+  qsort(r->sorted, (size_t)count, sizeof *r->sorted, by_place);
+  DP_TRY(check_alias(r->c, instruction, r->sorted, count));
   for (int i = 0; i < count; i++) {
     if (dp_checker_is_on_host(accesses[i].space)) continue;
     DP_TRY(accesses[i].operand >= 0 ? read_bytes(r, instruction, &accesses[i])
@@ -209,7 +233,10 @@ static size_t most_accesses(const dp_checker *c) {
 }
 
 dp_status dp_checker_order(dp_checker *c) {
-  races r = {.c = c, .accesses = dp_alloc_n(c->arena, most_accesses(c), sizeof *r.accesses)};
+  const size_t most = most_accesses(c);
+  races r = {.c = c,
+             .accesses = dp_alloc_n(c->arena, most, sizeof *r.accesses),
+             .sorted = dp_alloc_n(c->arena, most, sizeof *r.sorted)};
   for (int s = 0; s < DP_CHECKER_SPACES; s++) r.spans[s] = dp_spans_create(c->arena);
   // What a program finds in storage is there before it starts.
   for (const int32_t *p = dp_checker_storages(c); p < dp_checker_storages_end(c); p++) {

@@ -49,6 +49,8 @@ const Function kFunctions[] = {
     {"gelu", &dp_vector_unary::gelu, 0, [](double x) { return x * Normal(x); }, 1, 0x1p-22},
     {"gelu_tanh", &dp_vector_unary::gelu_tanh, 0, ByTanh, 1, 0x1p-22},
     {"swish", &dp_vector_unary::swish, 2, [](double x) { return x * Logistic(2 * x); }, 4, 0},
+    {"sin", &dp_vector_unary::sin, 0, [](double x) { return std::sin(x); }, 1.5, 0},
+    {"cos", &dp_vector_unary::cos, 0, [](double x) { return std::cos(x); }, 1.5, 0},
 };
 
 const dp_vector_unary &Table() { return std::strcmp(Isa(), "avx512") ? dp_vector_unary_avx2 : dp_vector_unary_avx512; }
@@ -67,6 +69,9 @@ std::vector<float> ManyFloats() {
     std::memcpy(&x, &word, sizeof x);
     many.push_back(x);
   }
+  // Multiples of pi / 2, where sines and cosines have their zeros, and what lies between them.
+  for (int i = 0; i < 1 << 21; i += 7) many.push_back(static_cast<float>(i * 1.5707963267948966 / 3));
+  for (float x : {1048576.0f, 1048576.125f, -1048576.0f, -1048576.125f}) many.push_back(x);
   for (float x : {0.0f, -0.0f, kInf, -kInf, 88.72283f, 88.72284f, -87.5f, -103.9f, 0.625f, 0.921875f})
     many.push_back(x);
   return many;

@@ -175,7 +175,28 @@ void Plan(const char *text, std::vector<dp_mesh_axis> mesh, const char *optimize
   Write(Pack(&dp_plan_loops_fold(arena, plan)->base));
 }
 
+// A plan for inference whose convolution keeps its weights packed.
+void PackedPlan() {
+  Arena arena;
+  Dp__Plan *plan;
+  dp_options options = {};
+  options.batch = 5;
+  options.threads = 1;
+  options.mode = "infer";
+  options.target = &dp_target_cpu;
+  Must(dp_pipeline_run(Parsed(arena,
+                              "model c {\n  parameter w: float32[16,16,3,3] = uniform(-1, 1)\n"
+                              "  input x: float32[N,16,4,4]\n  y = Conv(x, w) {pads=[1,1,1,1]}\n  output y\n}\n"),
+                       &options, &plan));
+  for (size_t p = 0; p < plan->roles[0]->n_programs; p++)
+    for (size_t s = 0; s < plan->roles[0]->programs[p]->n_streams; s++)
+      for (size_t i = 0; i < plan->roles[0]->programs[p]->streams[s]->n_instructions; i++)
+        if (plan->roles[0]->programs[p]->streams[s]->instructions[i]->packed) return Write(Pack(&plan->base));
+  Must(dp_fail(EX_SOFTWARE, "no convolution packs its weights"));
+}
+
 void Plans() {
+  PackedPlan();
   const char mlp[] =
       "model m {\n  loss \"softmax_cross_entropy(y,label)\"\n  parameter w: float32[4,3] = uniform(-1, 1) "
       "shard(tensor=0)\n"

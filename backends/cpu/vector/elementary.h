@@ -90,6 +90,26 @@ static inline float dp_vector_erf(float x) {
   return a > 0.921875f ? (a > 4 ? copysignf(1, x) : copysignf(far, x)) : fmaf(p, x, x);
 }
 
+// sin(x + quarters * pi / 2) for |x| <= DP_VECTOR_TURNED, within 1.5 units: quarters = 1 gives cos(x). Multiples of
+// pi / 2, as a sum of two doubles, are taken off in float64, so that zeros of the result are exact too. The polynomials
+// are Cephes's (sinf, cosf), for |r| <= pi / 4.
+#define DP_VECTOR_TURNED 1048576.0f
+static inline float dp_vector_sin_turned(float x, int32_t quarters) {
+  const double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+  const double n = fma((double)x, 0x1.45f306dc9c883p-1, magic) - magic;
+  const float r = (float)fma(n, -0x1.1a62633145c07p-54, fma(n, -0x1.921fb54442d18p0, (double)x)), s = r * r;
+  const int32_t quarter = (int32_t)n + quarters;
+  float p = -1.9515295891e-4f;
+  p = fmaf(p, s, 8.3321608736e-3f);
+  p = fmaf(p, s, -1.6666654611e-1f);
+  float q = 2.443315711809948e-5f;
+  q = fmaf(q, s, -1.388731625493765e-3f);
+  q = fmaf(q, s, 4.166664568298827e-2f);
+  const float sine = fmaf(p * s, r, r), cosine = fmaf(q * s, s, fmaf(-0.5f, s, 1));
+  const float y = quarter & 1 ? cosine : sine;
+  return quarter & 2 ? -y : y;
+}
+
 // 1 / (1 + exp(-x)) within 2.5 units, where the result is not denormal.
 static inline float dp_vector_sigmoid(float x) { return 1 / (1 + dp_vector_exp_whole(-x)); }
 

@@ -13,7 +13,7 @@ typedef void (*dp_vector_row)(int64_t count, const float *x, float *y, float p);
 
 // Errors: elementary.h. gelu, gelu_tanh: within a unit and 2^-22 |x|. swish: x sigmoid(p x), within 4 units.
 typedef struct {
-  dp_vector_row exp, log, tanh, erf, sigmoid, gelu, gelu_tanh, swish;
+  dp_vector_row exp, log, tanh, erf, sigmoid, gelu, gelu_tanh, swish, sin, cos;
 } dp_vector_unary;
 
 extern const dp_vector_unary dp_vector_unary_avx2, dp_vector_unary_avx512;

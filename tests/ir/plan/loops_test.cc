@@ -377,6 +377,42 @@ TEST_F(LoopFiles, HoldLoopsAndAreReadWithout) {
   EXPECT_EQ(Pack(plan), Pack(compiled.plan));
 }
 
+// The numeric fields of a message and of those in it, as changes count them. Members are instructions again.
+std::string NumbersOf(const ProtobufCMessageDescriptor *message, int depth) {
+  std::string numbers;
+  for (unsigned i = 0; i < message->n_fields; i++) {
+    const ProtobufCFieldDescriptor &f = message->fields[i];
+    const auto *within = static_cast<const ProtobufCMessageDescriptor *>(f.descriptor);
+    switch (f.type) {
+      case PROTOBUF_C_TYPE_MESSAGE:
+        numbers += std::string(f.name) + "(" + (depth ? NumbersOf(within, depth - 1) : "...") + ") ";
+        break;
+      case PROTOBUF_C_TYPE_INT32:
+      case PROTOBUF_C_TYPE_INT64:
+      case PROTOBUF_C_TYPE_UINT32:
+      case PROTOBUF_C_TYPE_UINT64:
+        numbers += std::string(f.name) + " ";
+        break;
+      default:;
+    }
+  }
+  return numbers;
+}
+
+// A number more, or one elsewhere, moves all that follow in the loops of files that exist: then DP_PLAN_VERSION must
+// rise.
+TEST(Loops, CountTheSameNumbersInAllFilesOfAVersion) {
+  EXPECT_EQ(DP_PLAN_VERSION, 1);
+  EXPECT_EQ(NumbersOf(&dp__instruction__descriptor, 1),
+            "attributes(kind i ints dims(...) tensor(...) ) nodes inputs outputs waits signal scratch(offset bytes ) "
+            "threads compute_dtype communication(axes reduction channel peer(...) ) members(attributes(...) nodes "
+            "inputs outputs waits signal scratch(...) threads compute_dtype communication(...) members(...) "
+            "packed(...) ) packed(operand offset bytes ) ");
+  EXPECT_EQ(NumbersOf(&dp__device_tensor__descriptor, 1),
+            "value version placements(kind dim outer unit reduction ) stage micro(first count of ) dtype offset "
+            "bytes ");
+}
+
 // Whoever gets a plan from elsewhere than a file is not to take its loops for instructions.
 TEST(Loops, AreNoPlanInMemory) {
   HandPlan hand;
