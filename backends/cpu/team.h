@@ -1,5 +1,5 @@
-// The parts of a kernel on threads of OpenMP: for a kernel that calls another one, whose parts the pool's threads cannot
-// compute because something comes before and after them.
+// The parts of a kernel on threads of OpenMP: for a kernel that calls another one, whose parts the pool's threads
+// cannot compute because something comes before and after them.
 #ifndef DP_BACKENDS_CPU_TEAM_H
 #define DP_BACKENDS_CPU_TEAM_H
 

@@ -27,8 +27,8 @@ typedef struct {
   bool bf16;
   bool packed;  // for DP_PRIMITIVE_CONV: w comes as dp_primitive_pack leaves it
   int threads;
-  // Where x, w and y are parts of the caller's tensors, what those have: the extent of the first spatial dim of x and of
-  // y, the input channels of a group of w. 0: they are whole.
+  // Where x, w and y are parts of the caller's tensors, what those have: the extent of the first spatial dim of x and
+  // of y, the input channels of a group of w. 0: they are whole.
   int64_t x_rows, y_rows, w_channels;
   bool grouped;  // w has a dim for groups, also if there is one
   // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
