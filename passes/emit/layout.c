@@ -1,12 +1,13 @@
 // layout: images in 16 bits lie channels-last, in NHWC, around convolutions, for targets whose convolutions gain by it,
 // and so do the weights of these convolutions, wherever they are: as variables, in 16 bits, as gradients, as state.
 //
-// A value of rank 4 in 16 bits may lie so if it is on a device: what comes from the host or goes to it is plain. What
-// stages of a pipeline send each other lies alike on both (layout_shares.c). Such values begin in NHWC where nodes connect them with a convolution.
-// Where no kernel takes a node's operands and results as they lie, those in NHWC become plain, and so on until each
-// node has a kernel. What devices exchange keeps its layout. What is then connected with no convolution in NHWC becomes
-// plain too. No node converts one layout into the other by itself: kernels of elementwise nodes take each operand and
-// result as it lies, so that the Cast of a weight that is plain makes it NHWC, and that of its gradient makes it plain.
+// A value of rank 4 in 16 bits may lie so if it is on a device: what comes from the host or goes to it is plain. Such
+// values begin in NHWC where nodes connect them with a convolution. Where no kernel takes a node's operands and results
+// as they lie, those in NHWC become plain, and so on until each node has a kernel. What devices exchange keeps its
+// layout, and what stages of a pipeline send each other lies alike on both (layout_shares.c). What is then connected
+// with no convolution in NHWC becomes plain too. No node converts one layout into the other by itself: kernels of
+// elementwise nodes take each operand and result as it lies, so that the Cast of a weight that is plain makes it NHWC,
+// and that of its gradient makes it plain.
 //
 // Weights (layout_weights.c) go the same way, with all graphs together, as a variable has one layout for all of them.
 // They gain only if nothing turns them: where a node has tensors of a weight's shape and one of them is plain, those
