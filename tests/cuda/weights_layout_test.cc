@@ -209,8 +209,8 @@ TEST(WeightsLayout, HasNoRaces) {
   }
 }
 
-// The checker does not know kernels: a plan for another target whose variable lies so in all programs is refused when it
-// is loaded.
+// The checker does not know kernels: a plan for another target whose variable lies so in all programs is refused when
+// it is loaded.
 TEST(WeightsLayout, IsRefusedWhereNoKernelTakesIt) {
   const Plan plan = Compile(kConvolutions, "target=cpu batch=8 precision=bf16");
   EXPECT_EQ(TryLoad(plan), "");
