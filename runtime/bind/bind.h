@@ -35,9 +35,7 @@ dp_status dp_bind_check(const dp_bind *bind) DP_MUST_USE;
 static inline const Dp__DeviceTensor *dp_bind_tensor(const dp_bind *b, uint32_t operand) {
   return b->program->tensors[operand - 1];
 }
-static inline dp_layout dp_bind_layout(const Dp__DeviceTensor *t) {
-  return dp_plan_to_layout(t->layout);
-}
+static inline dp_layout dp_bind_layout(const Dp__DeviceTensor *t) { return dp_plan_to_layout(t->layout); }
 static inline dp_dtype dp_bind_dtype(const dp_bind *b, const Dp__DeviceTensor *t) {
   return b->graph->values[t->value]->type.dtype;
 }
