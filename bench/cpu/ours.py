@@ -44,7 +44,8 @@ class Ours:
         return run(self.command(1))[0]
 
     def measure(self, few, many):
-        """Wall and CPU milliseconds of a step, from two runs of so many steps; peak MiB of the second."""
+        """Wall and CPU milliseconds of a step, from two runs of so many steps; peak MiB of the second, or of inference of
+        the first: data of many steps, which lie in memory, would count."""
         for steps in (few, many):
             self.prepare(steps)
         metrics = self.folder + "/metrics.jsonl"
@@ -53,7 +54,7 @@ class Ours:
         wall, cpu = (1e3 * (long[i] - short[i]) / (many - few) for i in (0, 1))
         if not self.infer:
             wall = statistics.median(e["ms"] for e in events(metrics, "step")[few:])
-        return wall, cpu, long[2]
+        return wall, cpu, (short if self.infer else long)[2]
 
     def shares(self, steps):
         """Share of the time of each kind of node, from a trace, the largest first."""
