@@ -14,6 +14,7 @@
 // A mapping whose first byte is aligned to a large page. No page reaches beyond its end.
 static char *map_aligned(uint64_t bytes) {
   const int protection = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  if (!bytes || bytes > UINT64_MAX - 2 * DP_LARGE_PAGE) return MAP_FAILED;
   char *whole = mmap(NULL, bytes + DP_LARGE_PAGE, protection, flags, -1, 0);
   if (whole == MAP_FAILED) return whole;
   char *memory = (char *)dp_align_up((uintptr_t)whole, DP_LARGE_PAGE);

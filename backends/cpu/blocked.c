@@ -110,11 +110,19 @@ static bool match(const dp_kernel_spec *spec) {
   return is_pointwise(spec) && make_flat(spec, &f) && kernel_of(&f, true);
 }
 
+// Whether all lie in the blocks of the result: what has one channel, and is broadcast by others, does not.
+static bool are_in_blocks(const flat *f) {
+  enum { WITHIN = 4 };  // the dim of a block's channels
+  for (int i = 0; i < f->spec.n_inputs; i++)
+    if (f->spec.inputs[i].local.extents[WITHIN] != f->spec.outputs[0].local.extents[WITHIN]) return false;
+  return true;
+}
+
 // An axis that counts from the end would be another one of rank 5.
 static bool match_concat(const dp_kernel_spec *spec) {
   flat f;
   const int64_t axis = dp_node_int(spec->node, "axis", 0);
-  return (axis == 0 || axis == 1) && make_flat(spec, &f) && kernel_of(&f, false);
+  return (axis == 0 || axis == 1) && make_flat(spec, &f) && are_in_blocks(&f) && kernel_of(&f, false);
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) {

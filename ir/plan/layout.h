@@ -9,9 +9,9 @@ static inline Dp__Layout dp_plan_layout_of(dp_layout layout) {
   return (Dp__Layout)((int)layout + (int)DP__LAYOUT__PLAIN);
 }
 
-// Of a layout that a plan may have (form.h).
+// Of a layout that a plan may have (form.h); none is plain.
 static inline dp_layout dp_plan_to_layout(Dp__Layout layout) {
-  return (dp_layout)((int)layout - (int)DP__LAYOUT__PLAIN);
+  return layout == DP__LAYOUT__LAYOUT_NONE ? DP_LAYOUT_PLAIN : (dp_layout)((int)layout - (int)DP__LAYOUT__PLAIN);
 }
 
 #endif

@@ -179,6 +179,8 @@ static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   p.offloaded = notes.space == DP_SPACE_OFFLOAD;
   if (notes.space && notes.space != DP_SPACE_PERSISTENT && !p.offloaded)
     return dp_text_lex_fail_at(lex, location, "a variable is stored in space persistent or offload");
+  if (notes.layout > DP_LAYOUT_NHWC || (notes.layout && p.type.shape.rank != 4))
+    return dp_text_lex_fail_at(lex, location, "a variable is stored plain, or in nhwc if it has four dims");
   p.layout = (dp_layout)notes.layout;
   p.offset = notes.offset;
   p.bytes = notes.bytes;

@@ -272,6 +272,7 @@ static dp_layout layout_of(const dp_options *options) {
 
 static dp_status run(dp_compile *compile) {
   const dp_layout layout = layout_of(compile->options);
+  for (int32_t p = 0; p < compile->model->n_variables; p++) compile->model->variables[p].layout = DP_LAYOUT_PLAIN;
   compile->unchanged = layout == DP_LAYOUT_PLAIN;
   if (compile->unchanged) return DP_OK;
   DP_TRY(dp_kernels_hold_isa(compile));

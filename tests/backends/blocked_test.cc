@@ -223,8 +223,9 @@ TEST(Blocked, ConvolutionsOfNothingGiveTheBias) {
               "cpu.onednn.Conv", "cpu.onednn.Conv");
 }
 
-// No kernel: channels that are no blocks, two layouts, an image that is plain, an axis from the end, rows, and oneDNN's
-// convolutions where it computes on plain images or in other blocks.
+// No kernel: channels that are no blocks, two layouts, an image that is plain, an axis from the end, rows, single
+// channels that would make a block, and oneDNN's convolutions where it computes on plain images, on weights in blocks or
+// in other blocks.
 TEST(Blocked, OthersHaveNoKernel) {
   const auto has = [](const Problem &p, dp_layout layout, const Which &which) {
     Blocked b(p, layout, which, 1);
@@ -244,6 +245,9 @@ TEST(Blocked, OthersHaveNoKernel) {
   EXPECT_TRUE(has({"Concat", "", x + ", " + x, "axis=1", 2, 1}, DP_LAYOUT_NCHW8C, {0, 1, 2}));
   EXPECT_FALSE(has({"Concat", "", x + ", " + x, "axis=-3", 2, 1}, DP_LAYOUT_NCHW8C, {0, 1, 2}));
   EXPECT_FALSE(has({"Concat", "", x + ", " + x, "axis=2", 2, 1}, DP_LAYOUT_NCHW8C, {0, 1, 2}));
+  std::string ones = "float32[N,1,3,5]";
+  for (int i = 1; i < 8; i++) ones += ", float32[N,1,3,5]";
+  EXPECT_FALSE(has({"Concat", "", ones, "axis=1", 2, 1}, DP_LAYOUT_NCHW8C, {8}));
   EXPECT_FALSE(has({"Softmax", "", x, "", 2, 1}, DP_LAYOUT_NCHW8C, {0, 1}));
   EXPECT_FALSE(has({"MaxPool", "", x, "kernel_shape=[2,2]", 2, 1}, DP_LAYOUT_NCHW8C, {0}));
   if (!Own()) return;
@@ -251,6 +255,8 @@ TEST(Blocked, OthersHaveNoKernel) {
   const Problem conv{"Conv", "", "float32[N,32,5,5], float32[32,32,3,3]", "", 2, 1};
   EXPECT_TRUE(has(conv, Own(), {0, 2}));
   EXPECT_FALSE(has(conv, other, {0, 2}));
+  EXPECT_FALSE(has(conv, Own(), {0, 1, 2}));  // weights that another node makes
+  EXPECT_FALSE(has(conv, Own(), {1}));
   EXPECT_FALSE(has({"Conv", "", "float32[N,64,5,5], float32[64,2,3,3]", "group=32", 2, 1}, Own(), {0, 2}));
 }
 

@@ -165,15 +165,18 @@ TEST_F(Memory, TheLimitIsToTheByte) {
 
 // Kernels pack weights for inference where there is room for it, and else read them as they are.
 TEST_F(Memory, WeightsArePackedWhereThereIsRoom) {
-  const std::string options = "examples/digits_cnn.dpt --mode=infer --batch=4",
+  const std::string options = "examples/digits_cnn.dpt --mode=infer --batch=4 --threads=2",
                     infer = "dprun " + File("plan.bin") + " --infer --data image=examples/data/digits/" +
                             "test-images-idx3-ubyte --output logits=" + File("logits.npy");
   const std::string said = Must(Compile(options)).err, text = Must("dpc show " + File("plan.bin")).out;
-  long long all = 0, packed = 0;
+  long long all = 0, packed = 0, largest = 0;
   for (const char *space : {"persistent", "transient"})
     all += atoll(After(text, std::string("arena ") + space + ": ").c_str());
-  for (size_t at = text.find("packed operand"); at != std::string::npos; at = text.find("packed operand", at + 1))
-    packed += atoll(After(text.substr(at), ", ").c_str());
+  for (size_t at = text.find("packed operand"); at != std::string::npos; at = text.find("packed operand", at + 1)) {
+    const long long bytes = atoll(After(text.substr(at), ", ").c_str());
+    packed += bytes;
+    largest = std::max(largest, bytes);
+  }
   EXPECT_NE(said.find(" of it packed weights, checked"), std::string::npos) << said;
   EXPECT_GT(packed, 0);
   Must(infer);
@@ -188,7 +191,7 @@ TEST_F(Memory, WeightsArePackedWhereThereIsRoom) {
   // What it takes without: no less is enough.
   std::remove(File("plan.bin").c_str());
   const long long least = Takes(options);
-  EXPECT_LE(least, all - packed + 4096);
+  EXPECT_LE(least, all - packed + 2 * largest + 4096);  // each thread packs those of its convolution in scratch
   EXPECT_LT(least, all);
   Fits(options + " --memory=" + std::to_string(least));
   Answer(options + " --memory=" + std::to_string(least - 1));

@@ -117,7 +117,8 @@ static dp_status prepare_share(dp_parts *made, int part) {
   if (!made->spec.packed) return DP_OK;
   const dp_primitive_spec one = whole_spec(&made->spec, 1);
   bool alike;
-  return dp_primitive_packed_part(&one, &s->share.spec, s->share.bias, &alike, &s->packed);
+  DP_TRY(dp_primitive_packed_part(&one, &s->share.spec, s->share.bias, &alike, &s->packed));
+  return alike ? DP_OK : dp_fail(EX_SOFTWARE, "a part of a convolution takes packed weights that are not there");
 }
 
 static dp_status prepare(dp_parts *made, const dp_primitive_spec *p) {

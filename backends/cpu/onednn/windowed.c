@@ -116,10 +116,12 @@ static bool is_computed(const dp_kernel_spec *spec, const dp_local *x) {
   return spec->inputs[0].dtype == DP_FLOAT32;
 }
 
-// What is pooled lies as the result does; planes of one element lie in blocks as they do plain.
-static bool lies_alike(const dp_kernel_spec *spec, dp_primitive_kind kind) {
+// Weights are plain. What is pooled lies as the result does; planes of one element lie in blocks as they do plain.
+static bool lies_well(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   const dp_kernel_operand *x = &spec->inputs[0], *y = &spec->outputs[0];
-  if (operands_of[kind].w != ABSENT || x->layout == y->layout) return true;
+  const int w = operands_of[kind].w;
+  if (w != ABSENT) return w == RESULT || spec->inputs[w].layout == DP_LAYOUT_PLAIN;
+  if (x->layout == y->layout) return true;
   return y->layout == DP_LAYOUT_PLAIN && y->local.extents[2] == 1 && y->local.extents[3] == 1;
 }
 
@@ -133,7 +135,7 @@ static bool is_known(const dp_local *x) {
 
 bool dp_windowed_match(const dp_kernel_spec *spec, dp_primitive_kind kind) {
   const dp_local *x = local_at(spec, operands_of[kind].x);
-  if (!is_computed(spec, x) || !is_known(x) || !lies_alike(spec, kind)) return false;
+  if (!is_computed(spec, x) || !is_known(x) || !lies_well(spec, kind)) return false;
   dp_primitive_spec p;
   bool empty;
   dp_status status = spec_of(spec, kind, &p, &empty);
