@@ -224,7 +224,7 @@ TEST(Blocked, ConvolutionsOfNothingGiveTheBias) {
 }
 
 // No kernel: channels that are no blocks, two layouts, an image that is plain, an axis from the end, rows, single
-// channels that would make a block, and oneDNN's convolutions where it computes on plain images, on weights in blocks or
+// channels that would make a block, and oneDNN's convolutions where it computes on plain images or weights in blocks, or
 // in other blocks.
 TEST(Blocked, OthersHaveNoKernel) {
   const auto has = [](const Problem &p, dp_layout layout, const Which &which) {
