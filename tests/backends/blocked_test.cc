@@ -224,8 +224,8 @@ TEST(Blocked, ConvolutionsOfNothingGiveTheBias) {
 }
 
 // No kernel: channels that are no blocks, two layouts, an image that is plain, an axis from the end, rows, single
-// channels that would make a block, and oneDNN's convolutions where it computes on plain images or weights in blocks, or
-// in other blocks.
+// channels that would make a block, and oneDNN's convolutions where it computes on plain images, plain weights or other
+// blocks.
 TEST(Blocked, OthersHaveNoKernel) {
   const auto has = [](const Problem &p, dp_layout layout, const Which &which) {
     Blocked b(p, layout, which, 1);
