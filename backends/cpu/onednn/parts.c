@@ -189,6 +189,7 @@ dp_status dp_parts_pack(const dp_parts *p, const void *w, void *packed, void *sc
 static void tell(const dp_parts *p, const dp_primitive_spec *done, bool of_x, const void *at) {
   const dp_primitive_spec *all = &p->spec;
   const int64_t bytes = dp_primitive_element_bytes(all), channels = of_x ? done->x_channels : done->y_channels;
+  const int64_t block = dp_max_i64(1, of_x ? all->x_block : all->y_block);  // channels that lie together
   const int64_t plane = dp_primitive_sample(all, of_x) / (of_x ? all->x_channels : all->y_channels) * bytes,
                 part = dp_primitive_sample(done, of_x) / channels * bytes;
   const bool written = of_x ? all->kind == DP_PRIMITIVE_CONV_GRAD_INPUT
@@ -196,9 +197,9 @@ static void tell(const dp_parts *p, const dp_primitive_spec *done, bool of_x, co
   for (int64_t i = 0; i < done->samples; i++) {
     void *sample = (void *)(uintptr_t)move(at, i * dp_primitive_sample(all, of_x), bytes);
     if (written)
-      dp_tsan_write_rows(sample, channels, (size_t)part, (size_t)plane);
+      dp_tsan_write_rows(sample, channels / block, (size_t)(part * block), (size_t)(plane * block));
     else
-      dp_tsan_read_rows(sample, channels, (size_t)part, (size_t)plane);
+      dp_tsan_read_rows(sample, channels / block, (size_t)(part * block), (size_t)(plane * block));
   }
 }
 
