@@ -4,17 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static void copy_dim(const dp_local *from, int dim, dp_local *to, int at) {
-  to->whole[at] = from->whole[dim];
-  to->extents[at] = from->extents[dim];
-  to->outer[at] = from->outer[dim];
-  to->unit[at] = from->unit[dim];
-  to->k[at] = from->k[dim];
-  to->lo[at] = from->lo[dim];
-  to->hi[at] = from->hi[dim];
-  to->shards[at] = from->shards[dim];
-}
-
 static void find_mask(const dp_kernel_spec *spec, int mask, dp_attention *a) {
   if (mask >= spec->n_inputs || !spec->inputs[mask].present) return;
   const dp_local *m = &spec->inputs[mask].local;
@@ -46,10 +35,10 @@ dp_attention dp_attention_of(const dp_kernel_spec *spec, int first, int mask) {
       .scores = {.rank = 4},
   };
   a.each = a.groups ? a.heads / a.groups : 0;
-  copy_dim(q, 0, &a.scores, 0);
-  copy_dim(q, 2, &a.scores, 1);
-  copy_dim(q, 1, &a.scores, 2);
-  copy_dim(k, 1, &a.scores, 3);
+  dp_local_take_dim(&a.scores, 0, q, 0);
+  dp_local_take_dim(&a.scores, 1, q, 2);
+  dp_local_take_dim(&a.scores, 2, q, 1);
+  dp_local_take_dim(&a.scores, 3, k, 1);
   find_mask(spec, mask, &a);
   return a;
 }

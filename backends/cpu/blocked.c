@@ -22,20 +22,11 @@ typedef struct {
 static dp_local as_image(const dp_local *local) {
   enum { RANK = 4 };
   const int missing = RANK - local->rank;
-  dp_local image = {.rank = RANK, .symbolic = local->symbolic << missing};
+  dp_local image = {.rank = RANK};
   for (int d = 0; d < RANK; d++) {
-    const int from = d - missing;
     image.whole[d] = image.extents[d] = image.k[d] = image.hi[d] = 1;
     image.outer[d] = image.unit[d] = image.shards[d] = 1;
-    if (from < 0) continue;
-    image.whole[d] = local->whole[from];
-    image.extents[d] = local->extents[from];
-    image.outer[d] = local->outer[from];
-    image.unit[d] = local->unit[from];
-    image.k[d] = local->k[from];
-    image.lo[d] = local->lo[from];
-    image.hi[d] = local->hi[from];
-    image.shards[d] = local->shards[from];
+    if (d >= missing) dp_local_take_dim(&image, d, local, d - missing);
   }
   return image;
 }

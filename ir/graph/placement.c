@@ -70,6 +70,18 @@ dp_local dp_shard_range(const dp_shape *shape, const dp_placement *placements, c
   return local;
 }
 
+void dp_local_take_dim(dp_local *to, int at, const dp_local *from, int dim) {
+  to->symbolic = (to->symbolic & ~(1u << at)) | (from->symbolic >> dim & 1) << at;
+  to->whole[at] = from->whole[dim];
+  to->extents[at] = from->extents[dim];
+  to->outer[at] = from->outer[dim];
+  to->unit[at] = from->unit[dim];
+  to->k[at] = from->k[dim];
+  to->lo[at] = from->lo[dim];
+  to->hi[at] = from->hi[dim];
+  to->shards[at] = from->shards[dim];
+}
+
 bool dp_local_in_blocks(const dp_local *image, int64_t block, dp_local *plain) {
   enum { CHANNELS = 1, RANK = 4 };
   const int64_t shards = image->shards[CHANNELS], k = image->k[CHANNELS], unit = image->unit[CHANNELS];

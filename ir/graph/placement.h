@@ -67,6 +67,8 @@ static inline int64_t dp_local_most(const dp_local *local, int d) {
 static inline int64_t dp_local_least(const dp_local *local, int d) {
   return local->outer[d] * (local->k[d] / local->shards[d]) * local->unit[d];
 }
+// Makes dim `at` of *to what dim `dim` of *from is.
+void dp_local_take_dim(dp_local *to, int at, const dp_local *from, int dim);
 // An image whose channels lie in blocks, as the plain tensor of rank 5 that has its bytes: block by block, those of a
 // block last. False: `block` is 0, the tensor is no image, or some device has no whole blocks.
 bool dp_local_in_blocks(const dp_local *image, int64_t block, dp_local *plain);

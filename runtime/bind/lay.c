@@ -9,18 +9,7 @@ dp_local dp_lay_local(const dp_local *local, dp_layout layout) {
   if (layout == DP_LAYOUT_PLAIN) return *local;
   dp_local turned = {.rank = local->rank};
   if (dp_local_in_blocks(local, dp_layout_block(layout), &turned)) return turned;
-  for (int i = 0; i < (int)DP_COUNT(nhwc_order); i++) {
-    const int d = nhwc_order[i];
-    turned.symbolic |= (local->symbolic >> d & 1) << i;
-    turned.whole[i] = local->whole[d];
-    turned.extents[i] = local->extents[d];
-    turned.outer[i] = local->outer[d];
-    turned.unit[i] = local->unit[d];
-    turned.k[i] = local->k[d];
-    turned.lo[i] = local->lo[d];
-    turned.hi[i] = local->hi[d];
-    turned.shards[i] = local->shards[d];
-  }
+  for (int i = 0; i < (int)DP_COUNT(nhwc_order); i++) dp_local_take_dim(&turned, i, local, nhwc_order[i]);
   return turned;
 }
 
