@@ -66,7 +66,7 @@ static dp_attention_arguments arguments_of(const dp_kernel_spec *spec, const ope
                               .v = in[o->q + 2],
                               .mask = e.mask ? in[o->mask] : NULL};
   for (int d = 0; d < 4; d++) a.mask_stride[d] = e.mask_stride[d];
-  if (e.ratio > 0) a.draw = dp_cuda_draw_of(spec, &e.scores, in[o->seed], in[o->seed + 1]);
+  if (e.ratio > 0) a.draw = dp_cuda_draw_of(spec, dp_cuda_place_of(&e.scores), in[o->seed], in[o->seed + 1]);
   return a;
 }
 

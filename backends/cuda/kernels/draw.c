@@ -26,9 +26,8 @@ dp_place dp_cuda_place_in(dp_layout layout, const dp_local *local) {
 
 dp_place dp_cuda_place_of(const dp_local *local) { return dp_cuda_place_in(DP_LAYOUT_PLAIN, local); }
 
-dp_draw dp_cuda_draw_of(const dp_kernel_spec *spec, const dp_local *local, const void *seed, const void *step) {
-  return (dp_draw){
-      .place = dp_cuda_place_of(local), .seed = seed, .step = step, .key = (unsigned)dp_node_int(spec->node, "key", 0)};
+dp_draw dp_cuda_draw_of(const dp_kernel_spec *spec, dp_place place, const void *seed, const void *step) {
+  return (dp_draw){.place = place, .seed = seed, .step = step, .key = (unsigned)dp_node_int(spec->node, "key", 0)};
 }
 
 bool dp_cuda_is_int64(const dp_kernel_spec *spec, int i) {

@@ -12,8 +12,8 @@ extern "C" {
 // Of a shard that lies so. Indices in the whole tensor are row-major in any layout.
 dp_place dp_cuda_place_in(dp_layout layout, const dp_local *local);
 dp_place dp_cuda_place_of(const dp_local *local);  // of a plain shard
-// Of a plain shard. seed, step: addresses on the device; step may be NULL.
-dp_draw dp_cuda_draw_of(const dp_kernel_spec *spec, const dp_local *local, const void *seed, const void *step);
+// seed, step: addresses on the device; step may be NULL.
+dp_draw dp_cuda_draw_of(const dp_kernel_spec *spec, dp_place place, const void *seed, const void *step);
 // Whether operand i, if it is there, is a whole number as the device reads it.
 bool dp_cuda_is_int64(const dp_kernel_spec *spec, int i);
 

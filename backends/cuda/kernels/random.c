@@ -36,15 +36,15 @@ static bool match_values(const dp_kernel_spec *spec) {
 
 static dp_status enqueue_values(const dp_kernel_spec *spec, const void *state, dp_queue *queue, const void *const *in,
                                 void *const *out, double shift, double scale) {
-  dp_random_arguments a = {
+  const dp_place place = dp_cuda_place_in(spec->outputs[0].layout, &spec->outputs[0].local);
+  const dp_random_arguments a = {
       .count = dp_out_count(spec, 0),
       .aligned = is_aligned(spec, NULL, out[0]),
-      .draw = dp_cuda_draw_of(spec, &spec->outputs[0].local, in[0], dp_has_in(spec, 1) ? in[1] : NULL),
+      .draw = dp_cuda_draw_of(spec, place, in[0], dp_has_in(spec, 1) ? in[1] : NULL),
       .shift = shift,
       .scale = scale,
       .y = out[0],
   };
-  a.draw.place = dp_cuda_place_in(spec->outputs[0].layout, &spec->outputs[0].local);
   return launch(queue, state, &a);
 }
 
@@ -113,7 +113,7 @@ static dp_status enqueue_dropout(const dp_kernel_spec *spec, void *state, dp_que
   const dp_random_arguments a = {
       .count = dp_out_count(spec, 0),
       .aligned = is_aligned(spec, in[0], out[0]),
-      .draw = dp_cuda_draw_of(spec, &spec->outputs[0].local, in[1], in[2]),
+      .draw = dp_cuda_draw_of(spec, dp_cuda_place_of(&spec->outputs[0].local), in[1], in[2]),
       .kept = 1 / (1 - ratio),
       .least = (unsigned)ceil(ratio * 0x1p24),  // numbers are multiples of 2^-24
       .x = in[0],
