@@ -146,9 +146,6 @@ static inline bool dp_checker_is_on_device(const dp_checker_tensor *t) {
 static inline Dp__Space dp_checker_storage_space(const dp_variable *p) {
   return p->offloaded ? DP__SPACE__OFFLOAD : DP__SPACE__PERSISTENT;
 }
-static inline Dp__Layout dp_checker_storage_layout(const dp_variable *p) {
-  return p->layout == DP_LAYOUT_NHWC ? DP__LAYOUT__NHWC : DP__LAYOUT__PLAIN;
-}
 static inline bool dp_checker_is_on_host(Dp__Space space) {
   return space == DP__SPACE__HOST_INPUT || space == DP__SPACE__HOST_OUTPUT;
 }

@@ -4,6 +4,7 @@
 // it; the host writes inputs into the copy that no run uses, and reads outputs after the drain.
 #include <string.h>
 
+#include "ir/plan/layout.h"
 #include "ir/verify/checker.h"
 
 // ---- storage --------------------------------------------------------------------------------------------------------
@@ -15,7 +16,7 @@ static bool is_storage(const dp_checker *c, const dp_checker_tensor *t, const dp
 
 static dp_status check_storage(dp_checker *c, const Dp__Update *entry, const char *verb) {
   const dp_variable *p = &c->model->variables[entry->variable];
-  if (c->tensors[entry->value].claim->layout != dp_checker_storage_layout(p))
+  if (c->tensors[entry->value].claim->layout != dp_plan_layout_of(p->layout))
     return dp_checker_fail(c, dp_checker_at_tensor(c, entry->value), DP_RULE_TENSOR_LAYOUT,
                            "it %s '%s' in another layout than that of its storage", verb, p->name);
   if (is_storage(c, &c->tensors[entry->value], p)) return DP_OK;

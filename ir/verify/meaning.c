@@ -3,6 +3,7 @@
 // Conflicting accesses are ordered (order.c), so every such order gives the same result.
 #include <string.h>
 
+#include "ir/plan/layout.h"
 #include "ir/verify/checker.h"
 
 // A content is a tensor of the program (index plus 1) or, above those, a variable as the program finds it.
@@ -48,7 +49,7 @@ static bool is_content(const dp_checker *c, uint32_t content, const dp_checker_t
   int32_t p = entry_variable(c, content);
   if (p >= 0)
     return t->value->kind == DP_VALUE_VARIABLE && t->value->variable == p && !t->claim->version &&
-           t->claim->layout == dp_checker_storage_layout(&c->model->variables[p]) &&
+           t->claim->layout == dp_plan_layout_of(c->model->variables[p].layout) &&
            dp_checker_placed_alike(c, t->at, c->model->variables[p].placements);
   const dp_checker_tensor *is = &c->tensors[content - 1];
   return is == t ||
@@ -69,7 +70,7 @@ static dp_status fail_content(dp_checker *c, dp_checker_location where, named ca
   const dp_checker_tensor *is = p < 0 ? &c->tensors[content - 1] : NULL;
   const char *name = is ? is->value->name : c->model->variables[p].name;
   const dp_placement *at = is ? is->at : c->model->variables[p].placements;
-  const Dp__Layout layout = is ? is->claim->layout : dp_checker_storage_layout(&c->model->variables[p]);
+  const Dp__Layout layout = is ? is->claim->layout : dp_plan_layout_of(c->model->variables[p].layout);
   int32_t has = is ? variable_of(is) : p;
   if (has >= 0 && has == variable_of(t) && layout == t->claim->layout && dp_checker_placed_alike(c, at, t->at))
     return dp_checker_fail(c, where, DP_RULE_MEANING_STALE, "%s is '%s' as it %s; its bytes hold it as it %s", what,
