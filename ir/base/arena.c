@@ -50,7 +50,8 @@ static _Noreturn void give_up(dp_arena *arena) {
   for (; arena; arena = arena->outer)
     if (arena->unwind) longjmp(*arena->unwind, 1);
   fprintf(stderr, "out of memory\n");
-  exit(DP_EX_MEMORY);
+  fflush(stdout);
+  _Exit(DP_EX_MEMORY);  // at once: other threads may use what handlers of `exit` destroy
 }
 
 static void count_bytes(dp_arena *arena, size_t more, size_t less) {
