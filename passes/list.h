@@ -33,8 +33,9 @@ DP_PASS(unroll)
 DP_PASS(roles)
 DP_PASS(recompute)
 DP_PASS(offload)
-// Before other regions take its members.
+// Before other regions take their members.
 DP_PASS(heads)
+DP_PASS(channels)
 DP_PASS(fuse)
 DP_PASS(bucket)
 DP_PASS(updates)

@@ -19,6 +19,7 @@ const dp_target dp_target_cuda = {
     .thread_work = 1,
     .producers = true,
     .gradient_casts = true,
+    .channel_ends = true,
     .channels_last = true,
     .chunk_bytes = 256 << 20,   // so that a chunk is work enough for a whole GPU
     .offload_bytes = 64 << 10,  // a copy over PCIe takes as long as it takes to begin one

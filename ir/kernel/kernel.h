@@ -146,6 +146,9 @@ typedef struct dp_target {
   // Regions may have members that work on channels (DP_OP_CHANNELS), where a channel of what these normalize takes so
   // many bytes on a device at most. 0: never.
   double channel_bytes;
+  // Batch normalizations are regions with the sum and Relu behind them, and their gradients with those of Relu before
+  // them: its kernels compute these along (passes/fuse/channels.c).
+  bool channel_ends;
   // Scores of a loss that take so many bytes or more on a device are made and used in chunks (passes/fuse/heads.c).
   // 0: never.
   double chunk_bytes;

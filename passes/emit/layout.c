@@ -99,13 +99,20 @@ static void begin(dp_layout_work *works, int n_works) {
       works[g].graph->values[v]->layout = works[g].reached[v] ? works[g].layout : DP_LAYOUT_PLAIN;
 }
 
+// Whether a member takes and makes images in one layout, also where their planes have one element.
+static bool has_channels(const dp_node *region) {
+  for (int32_t m = 0; region->body && m < region->body->n_nodes; m++)
+    if (dp_op_is(region->body->nodes[m]->op, DP_OP_CHANNELS)) return true;
+  return false;
+}
+
 // Inside a region with such images others lie so too, whatever their type, and what its convolutions make.
 static void lay_inside(const dp_layout_work *w, const dp_node *region) {
-  const bool images = has_images(region);
+  const bool images = has_images(region), single = has_channels(region);
   for (int32_t v = 0; region->body && v < region->body->n_values; v++) {
     dp_value *inside = region->body->values[v];
     const bool image = inside->kind == DP_VALUE_RESULT && has_room(w, inside) &&
-                       (has_planes(inside) || is_convolution(inside->producer));
+                       (single || has_planes(inside) || is_convolution(inside->producer));
     inside->layout = images && image ? w->layout : DP_LAYOUT_PLAIN;
   }
   for (int i = 0; region->body && i < region->body->n_outputs; i++)

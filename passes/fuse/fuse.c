@@ -125,8 +125,7 @@ static bool is_computed_in(const dp_value *v) {
   return (DP_BIT(v->type.dtype) & types) != 0;
 }
 
-// Whether the node computes, in the device's memory, in these types.
-static bool is_plain(const dp_node *node) {
+bool dp_fuse_is_plain(const dp_node *node) {
   if (!node->logical || !node->n_outputs || node->n_waits || node->signal >= 0) return false;
   for (int k = 0; k < node->n_outputs; k++) {
     const dp_value *y = node->outputs[k];
@@ -135,15 +134,19 @@ static bool is_plain(const dp_node *node) {
   return true;
 }
 
-static bool is_product(const dp_node *node) { return node && dp_op_is(node->op, DP_OP_PRODUCT) && is_plain(node); }
+static bool is_product(const dp_node *node) {
+  return node && dp_op_is(node->op, DP_OP_PRODUCT) && dp_fuse_is_plain(node);
+}
 
-static bool is_convolution(const dp_node *node) { return dp_op_is(node->op, DP_OP_CONVOLUTION) && is_plain(node); }
+static bool is_convolution(const dp_node *node) {
+  return dp_op_is(node->op, DP_OP_CONVOLUTION) && dp_fuse_is_plain(node);
+}
 
 static bool needs_whole_operands(const dp_node *node) {
   return dp_op_is(node->op, DP_OP_PRODUCT) || dp_op_is(node->op, DP_OP_CONVOLUTION);
 }
 
-static bool is_view(const dp_node *node) { return dp_op_is(node->op, DP_OP_VIEW) && is_plain(node); }
+static bool is_view(const dp_node *node) { return dp_op_is(node->op, DP_OP_VIEW) && dp_fuse_is_plain(node); }
 
 // Whether the node works on channels, and the target's kernels do: each fits the cache.
 static bool has_channels(const work *w, const dp_node *node) {
@@ -164,7 +167,7 @@ static bool has_rows(const work *w, const dp_node *node) {
 bool dp_fuse_can(const work *w, const dp_node *node, frame *f) {
   const bool channels = has_channels(w, node);
   if (w->gradient_casts && w->gradient_casts[node->id]) return false;
-  if (!is_plain(node) || (!has_rows(w, node) && !channels)) return false;
+  if (!dp_fuse_is_plain(node) || (!has_rows(w, node) && !channels)) return false;
   if (!frame_of(w->graph, node, f) || !dp_fuse_is_good(f)) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];

@@ -63,6 +63,8 @@ static inline bool dp_fuse_has_one_user(const dp_fuse_work *w, const dp_node *no
 bool dp_fuse_cover(const dp_graph *graph, dp_fuse_frame *f, const dp_fuse_frame *other);
 // Whether there are rows, and they are short enough for the cache, or all is pointwise but what works on channels.
 bool dp_fuse_is_good(const dp_fuse_frame *f);
+// Whether the node computes, in the device's memory, in types that kernels of regions compute in.
+bool dp_fuse_is_plain(const dp_node *node);
 // Whether the node may be a member that works on rows or channels; its frame.
 bool dp_fuse_can(const dp_fuse_work *w, const dp_node *node, dp_fuse_frame *f);
 

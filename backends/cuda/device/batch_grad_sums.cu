@@ -1,4 +1,5 @@
 // The sums of dy and of dy * z over a share of a channel; z = (x - mean) * invstd.
+#include "backends/cuda/device/batch_given.h"
 #include "backends/cuda/device/batch_share.h"
 
 DP_BLOCK_KERNEL(dp_batch_arguments) {
@@ -6,22 +7,29 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const dp_batch_share s = dp_batch_share_of(&a, a.splits);
   const double mean = (double)GET_U(((const U *)a.given_mean)[s.channel]);
   const double invstd = (double)GET_U(((const U *)a.given_invstd)[s.channel]);
-  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x, *dy = (const LOCAL(vector) *)a.dy;
+  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   double sum = 0, products = 0;
   dp_batch_walk walk = dp_batch_walk_of(&a, &s);
-#define TAKE(COUNT)                                                           \
-  LOCAL(vector) held[COUNT], held_dy[COUNT];                                  \
-  DP_UNROLL                                                                   \
-  for (int u = 0; u < (COUNT); u++) {                                         \
-    const dp_i64 at = dp_batch_next(&walk);                                   \
-    held[u] = x[at];                                                          \
-    held_dy[u] = dy[at];                                                      \
-  }                                                                           \
-  DP_UNROLL                                                                   \
-  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                  \
-    const double given = (double)GET(held_dy[k / VECTOR].e[k % VECTOR]);      \
-    sum += given;                                                             \
-    products += given * ((double)GET(held[k / VECTOR].e[k % VECTOR]) - mean); \
+#define TAKE(COUNT)                                                         \
+  dp_i64 at[COUNT];                                                         \
+  LOCAL(vector) held[COUNT];                                                \
+  LOCAL(given) given[COUNT];                                                \
+  DP_UNROLL                                                                 \
+  for (int u = 0; u < (COUNT); u++) {                                       \
+    at[u] = dp_batch_next(&walk);                                           \
+    held[u] = x[at[u]];                                                     \
+    LOCAL(take)(&a, at[u], &given[u]);                                      \
+  }                                                                         \
+  DP_UNROLL                                                                 \
+  for (int u = 0; u < (COUNT); u++) {                                       \
+    LOCAL(give)(&given[u]);                                                 \
+    LOCAL(leave)(&a, at[u], &given[u]);                                     \
+  }                                                                         \
+  DP_UNROLL                                                                 \
+  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                \
+    const double one = (double)GET(given[k / VECTOR].dy.e[k % VECTOR]);     \
+    sum += one;                                                             \
+    products += one * ((double)GET(held[k / VECTOR].e[k % VECTOR]) - mean); \
   }
   DP_BATCH_EACH(&s, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

@@ -1,11 +1,12 @@
 // The sums of dy and of dy * z over a share of each channel, where channels are neighbours; z = (x - mean) * invstd.
 // Few are added in REAL before what comes of them is converted to double, or one by one where REAL has no room for
 // that.
+#include "backends/cuda/device/batch_given.h"
 #include "backends/cuda/device/batch_rows.h"
 
 DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, 3) {
   DP_SHARED double shared[VECTOR * DP_BATCH_THREADS];
-  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x, *dy = (const LOCAL(vector) *)a.dy;
+  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   dp_batch_column column = dp_batch_column_of(&a, a.splits);
   REAL mean[VECTOR];
   double sum[VECTOR], products[VECTOR];
@@ -14,33 +15,39 @@ DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, 3) {
     mean[v] = column.left ? (REAL)GET_U(((const U *)a.given_mean)[column.column * VECTOR + v]) : 0;
     sum[v] = products[v] = 0;
   }
-#define TAKE(COUNT)                                                         \
-  LOCAL(vector) held[COUNT], held_dy[COUNT];                                \
-  DP_UNROLL                                                                 \
-  for (int u = 0; u < (COUNT); u++) {                                       \
-    held[u] = x[dp_batch_row(&column, u)];                                  \
-    held_dy[u] = dy[dp_batch_row(&column, u)];                              \
-  }                                                                         \
-  DP_UNROLL                                                                 \
-  for (int v = 0; v < VECTOR; v++) {                                        \
-    REAL some = 0, some_products = 0;                                       \
-    DP_UNROLL                                                               \
-    for (int u = 0; u < (COUNT); u++) {                                     \
-      const REAL given = (REAL)GET(held_dy[u].e[v]);                        \
-      some += given;                                                        \
-      some_products += given * ((REAL)GET(held[u].e[v]) - mean[v]);         \
-    }                                                                       \
-    if (some - some == 0 && some_products - some_products == 0) {           \
-      sum[v] += (double)some;                                               \
-      products[v] += (double)some_products;                                 \
-      continue;                                                             \
-    }                                                                       \
-    DP_UNROLL                                                               \
-    for (int u = 0; u < (COUNT); u++) {                                     \
-      const double given = (double)GET(held_dy[u].e[v]);                    \
-      sum[v] += given;                                                      \
-      products[v] += given * ((double)GET(held[u].e[v]) - (double)mean[v]); \
-    }                                                                       \
+#define TAKE(COUNT)                                                       \
+  LOCAL(vector) held[COUNT];                                              \
+  LOCAL(given) given[COUNT];                                              \
+  DP_UNROLL                                                               \
+  for (int u = 0; u < (COUNT); u++) {                                     \
+    held[u] = x[dp_batch_row(&column, u)];                                \
+    LOCAL(take)(&a, dp_batch_row(&column, u), &given[u]);                 \
+  }                                                                       \
+  DP_UNROLL                                                               \
+  for (int u = 0; u < (COUNT); u++) {                                     \
+    LOCAL(give)(&given[u]);                                               \
+    LOCAL(leave)(&a, dp_batch_row(&column, u), &given[u]);                \
+  }                                                                       \
+  DP_UNROLL                                                               \
+  for (int v = 0; v < VECTOR; v++) {                                      \
+    REAL some = 0, some_products = 0;                                     \
+    DP_UNROLL                                                             \
+    for (int u = 0; u < (COUNT); u++) {                                   \
+      const REAL one = (REAL)GET(given[u].dy.e[v]);                       \
+      some += one;                                                        \
+      some_products += one * ((REAL)GET(held[u].e[v]) - mean[v]);         \
+    }                                                                     \
+    if (some - some == 0 && some_products - some_products == 0) {         \
+      sum[v] += (double)some;                                             \
+      products[v] += (double)some_products;                               \
+      continue;                                                           \
+    }                                                                     \
+    DP_UNROLL                                                             \
+    for (int u = 0; u < (COUNT); u++) {                                   \
+      const double one = (double)GET(given[u].dy.e[v]);                   \
+      sum[v] += one;                                                      \
+      products[v] += one * ((double)GET(held[u].e[v]) - (double)mean[v]); \
+    }                                                                     \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

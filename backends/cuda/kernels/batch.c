@@ -7,6 +7,7 @@
 #include "backends/cuda/device/vectors.h"
 #include "backends/cuda/kernels/block.h"
 #include "backends/cuda/kernels/fill.h"
+#include "backends/cuda/kernels/region_batch.h"
 #include "backends/cuda/kernels/types.h"
 
 // Blocks of all channels together that keep a GPU busy, without being so many that joining takes time; elements that
@@ -14,6 +15,9 @@
 enum { SUMS_BLOCKS = 2048, APPLY_BLOCKS = 4096, SHARE = 2048 };
 // The same in NHWC, where a block has a part of the sums of up to DP_BATCH_THREADS channels.
 enum { NHWC_SUMS_BLOCKS = 1024, NHWC_APPLY_BLOCKS = 4096, NHWC_SHARE = 8192 };
+
+// Neighbours whose bits are one byte: as many as 16 bytes hold in 16 bits.
+enum { MARKED_VECTOR = 8 };
 
 typedef struct {
   const dp_cuda_function *sums, *join, *apply;
@@ -43,32 +47,67 @@ static uint64_t lines_bytes(const dp_kernel_spec *spec) {
   return nhwc ? (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * sizeof(dp_batch_line) : 0;
 }
 
-// Lines, which must be aligned, then sums of shares, then totals.
+static uint64_t totals_bytes(const dp_kernel_spec *spec) {
+  return (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * 2 * sizeof(double);
+}
+
+// Whether the gradient of Relu before that of the normalization leaves bits, where neighbours make bytes of them.
+static bool leaves_marks(const dp_kernel_spec *spec) {
+  return dp_has_in(spec, DP_CUDA_BATCH_Z) && !dp_has_out(spec, DP_CUDA_BATCH_GIVEN) && dp_has_out(spec, 0) &&
+         dp_type_bytes(spec->inputs[0].dtype) == DP_VECTOR_BYTES / MARKED_VECTOR;
+}
+
+// Also where no bytes are made of them: a shard must not need more than a larger one.
+static uint64_t marks_bytes(const dp_kernel_spec *spec) {
+  return leaves_marks(spec) ? (uint64_t)dp_local_count(&spec->inputs[0].local) / MARKED_VECTOR : 0;
+}
+
+// Lines, which must be aligned, then sums of shares, then totals, then marks.
 uint64_t dp_cuda_batch_scratch_bytes(const dp_kernel_spec *spec) {
-  const uint64_t totals = (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * 2 * sizeof(double);
-  return lines_bytes(spec) + partial_bytes(spec) + totals;
+  return lines_bytes(spec) + partial_bytes(spec) + totals_bytes(spec) + marks_bytes(spec);
 }
 
 // ---- functions ------------------------------------------------------------------------------------------------------
 
-static dp_status add_function(const dp_kernel_spec *spec, int vector, const char *what, const char *source,
-                              const dp_cuda_function **made) {
+// What a function does of what stands around: DP_BATCH_* of batch_normalization.h.
+typedef struct {
+  int adds, relu, leaves;
+} around;
+
+static void find_around(const dp_kernel_spec *spec, int vector, around *sums, around *apply) {
+  const int adds = dp_has_in(spec, DP_CUDA_BATCH_OTHER);
+  *sums = (around){0};
+  *apply = (around){adds, spec->then ? DP_BATCH_RELU : DP_BATCH_NO_RELU, DP_BATCH_LEAVES_NOTHING};
+  if (!dp_has_in(spec, DP_CUDA_BATCH_Z)) return;
+  const bool keeps = dp_has_out(spec, DP_CUDA_BATCH_GIVEN), marks = leaves_marks(spec) && vector == MARKED_VECTOR;
+  const int leaves = marks ? DP_BATCH_LEAVES_MARKS : DP_BATCH_LEAVES_NOTHING;
+  *sums = (around){adds, DP_BATCH_RELU, keeps ? DP_BATCH_LEAVES_GIVEN : leaves};
+  *apply = keeps ? (around){0} : (around){adds, marks ? DP_BATCH_MARKED : DP_BATCH_RELU, DP_BATCH_LEAVES_NOTHING};
+}
+
+static dp_status add_function(const dp_kernel_spec *spec, int vector, const char *what, const around *does,
+                              const char *source, const dp_cuda_function **made) {
   const dp_dtype dtype = spec->inputs[0].dtype;
   const bool wide = dp_type_bytes(dtype) > 2 || spec->inputs[1].dtype == DP_FLOAT64;
   const char *real = wide ? "double" : "float";
   char name[64], defines[512];
   snprintf(name, sizeof name, "%s%s", spec->op->name, what);
-  snprintf(defines, sizeof defines, "%s%s#define VECTOR %d\n#define REAL %s\n", dp_cuda_type_of(dtype)->defines,
-           dp_cuda_type_of(spec->inputs[1].dtype)->second, vector, real);
+  snprintf(defines, sizeof defines,
+           "%s%s#define VECTOR %d\n#define REAL %s\n#define ADDS %d\n#define RELU %d\n#define LEAVES %d\n",
+           dp_cuda_type_of(dtype)->defines, dp_cuda_type_of(spec->inputs[1].dtype)->second, vector, real, does->adds,
+           does->relu, does->leaves);
   return dp_cuda_function_add(name, defines, source, made);
 }
 
 static dp_status add_functions(const dp_kernel_spec *spec, int vector, const dp_cuda_batch_sources *sources,
                                functions *made) {
+  around sums, apply;
+  const around nothing = {0};
+  find_around(spec, vector, &sums, &apply);
   *made = (functions){.vector = vector};
-  DP_TRY(add_function(spec, vector, "_sums", sources->sums, &made->sums));
-  if (sources->join) DP_TRY(add_function(spec, vector, "_join", sources->join, &made->join));
-  return add_function(spec, vector, "", sources->apply, &made->apply);
+  DP_TRY(add_function(spec, vector, "_sums", &sums, sources->sums, &made->sums));
+  if (sources->join) DP_TRY(add_function(spec, vector, "_join", &nothing, sources->join, &made->join));
+  return add_function(spec, vector, "", &apply, sources->apply, &made->apply);
 }
 
 // The neighbours that one instruction moves, of which planes, or channels, have a multiple.
@@ -107,6 +146,7 @@ dp_batch_arguments dp_cuda_batch_arguments(const dp_kernel_spec *spec, int64_t s
                               .lines = scratch,
                               .partial = (double *)(void *)partial,
                               .totals = (double *)(void *)(partial + partial_bytes(spec)),
+                              .marks = (unsigned char *)partial + partial_bytes(spec) + totals_bytes(spec),
                               .epsilon = dp_node_float(spec->node, "epsilon", 1e-5),
                               .unbiased = dp_node_int(spec->node, "unbiased", 0) != 0};
 }
@@ -117,7 +157,8 @@ static int64_t shares_of(int64_t all, int64_t count, int64_t each, int64_t share
 }
 
 static const functions *functions_for(const batch_state *s, const dp_batch_arguments *a) {
-  const uintptr_t all = (uintptr_t)a->x | (uintptr_t)a->y | (uintptr_t)a->dy | (uintptr_t)a->dx;
+  const uintptr_t all = (uintptr_t)a->x | (uintptr_t)a->y | (uintptr_t)a->dy | (uintptr_t)a->dx | (uintptr_t)a->other |
+                        (uintptr_t)a->z | (uintptr_t)a->given;
   return all % s->vector_bytes ? &s->elements : &s->vectors;
 }
 
@@ -128,11 +169,17 @@ static dp_status launch(const dp_cuda_function *function, dp_queue *queue, int64
   return dp_cuda_launch(queue, function, a->channels * shares, threads, a, sizeof *a);
 }
 
+// The sums have stored what the gradient is given.
+static void take_given(dp_batch_arguments *a) {
+  if (a->given) a->dy = a->given;
+}
+
 static dp_status launch_plain(const functions *f, dp_queue *queue, dp_batch_arguments *a, bool sums) {
   const int64_t each = a->samples * a->inner;
   a->splits = shares_of(SUMS_BLOCKS, a->channels, each, SHARE);
   a->parts = a->y || a->dx ? shares_of(APPLY_BLOCKS, a->channels, each, SHARE) : 1;
   if (sums) DP_TRY(launch(f->sums, queue, a->splits, a));
+  take_given(a);
   return launch(f->apply, queue, a->parts, a);
 }
 
@@ -146,6 +193,7 @@ static dp_status launch_nhwc(const functions *f, dp_queue *queue, dp_batch_argum
   if (sums) DP_TRY(dp_cuda_launch(queue, f->sums, a->tiles * a->splits, DP_BATCH_THREADS, a, sizeof *a));
   DP_TRY(dp_cuda_launch(queue, f->join, a->channels, dp_cuda_row_threads(a->splits), a, sizeof *a));
   if (!a->y && !a->dx) return DP_OK;
+  take_given(a);
   return dp_cuda_launch(queue, f->apply, a->tiles * a->parts, DP_BATCH_THREADS, a, sizeof *a);
 }
 

@@ -3,6 +3,10 @@
 // are neighbours, so that a block sums many of them, and a launch between the two joins. A thread reads and writes as
 // many neighbours at once as planes, or channels, have a multiple of, up to 16 bytes; one by one, where an address is
 // not aligned for that.
+//
+// In a region the launches also do what stands around (region_batch.h). Behind the normalization the last one does it.
+// Before the gradient both do it: the first one stores what comes of it if something else needs that. Else, in 16 bits,
+// it leaves a bit for each element, so that Relu's result is read once.
 #ifndef DP_BACKENDS_CUDA_KERNELS_BATCH_H
 #define DP_BACKENDS_CUDA_KERNELS_BATCH_H
 

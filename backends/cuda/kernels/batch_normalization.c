@@ -3,11 +3,16 @@
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/kernels/batch.h"
+#include "backends/cuda/kernels/region_batch.h"
 #include "backends/cuda/kernels/types.h"
 
 // operand: one that has the tensor's type.
 static void *at(const void *tensor, int64_t elements, const dp_kernel_spec *spec, int operand) {
   return tensor ? (char *)(uintptr_t)tensor + elements * (int64_t)dp_type_bytes(spec->inputs[operand].dtype) : NULL;
+}
+
+static const void *operand(const dp_kernel_spec *spec, const void *const *in, int i) {
+  return dp_has_in(spec, i) ? in[i] : NULL;
 }
 
 static void *result(const dp_kernel_spec *spec, void *const *out, int i) { return dp_has_out(spec, i) ? out[i] : NULL; }
@@ -31,6 +36,7 @@ static dp_status enqueue_forward(const dp_kernel_spec *spec, void *state, dp_que
   a.bias = in[2];
   a.mean = in[3];
   a.variance = in[4];
+  a.other = operand(spec, in, DP_CUDA_BATCH_OTHER);
   a.y = out[0];
   a.running_mean = result(spec, out, 1);
   a.running_variance = result(spec, out, 2);
@@ -68,6 +74,7 @@ static dp_status enqueue_grouped(const dp_kernel_spec *spec, void *state, dp_que
     a.x = at(in[0], skipped, spec, 0);
     a.scale = in[1];
     a.bias = in[2];
+    a.other = at(operand(spec, in, DP_CUDA_BATCH_OTHER), skipped, spec, 0);
     a.y = at(out[0], skipped, spec, 0);
     a.saved_mean = at(out[1], row, spec, 1);
     a.saved_invstd = at(out[2], row, spec, 1);
@@ -117,6 +124,9 @@ static dp_status differentiate(const dp_kernel_spec *spec, const void *state, co
     a.given_mean = at(in[2], row, spec, 1);
     a.given_invstd = at(in[3], row, spec, 1);
     a.dy = at(in[4], skipped, spec, 0);
+    a.other = at(operand(spec, in, DP_CUDA_BATCH_OTHER), skipped, spec, 0);
+    a.z = at(operand(spec, in, DP_CUDA_BATCH_Z), skipped, spec, 0);
+    a.given = at(result(spec, out, DP_CUDA_BATCH_GIVEN), skipped, spec, 0);
     a.dx = at(result(spec, out, 0), skipped, spec, 0);
     a.dscale = result(spec, out, 1);
     a.dbias = result(spec, out, 2);

@@ -30,7 +30,7 @@ static bool match(const dp_kernel_spec *spec) {
 }
 
 // What the launch's kernel is told: of its member, or of a product with its sum, of a convolution with what follows
-// it, or of a normalization or its gradient with what stands around it.
+// it, or of a normalization or its gradient with what stands around it, of rows or of a batch.
 static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, dp_member_spec *made) {
   if (l->sum.add >= 0)
     dp_cuda_region_sum_spec(spec, l->first, &l->sum, made);
@@ -40,6 +40,8 @@ static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, 
     dp_cuda_region_normalization_spec(spec->region, l->first, &l->normalization, made);
   else if (l->is_gradient)
     dp_cuda_region_gradient_spec(spec->region, l->first, &l->gradient, made);
+  else if (l->is_batch)
+    dp_cuda_region_batch_spec(spec->region, l->first, &l->batch, made);
   else
     dp_member_spec_make(spec->region, l->first, spec->region->values, made);
   made->spec.tf32 = spec->tf32;

@@ -55,12 +55,22 @@ static void mark(division *d, int m, const int *along, size_t count) {
     if (along[i] >= 0) d->made_along[along[i]] = m;
 }
 
-// Whether all that the normalization of member m takes along is made by that member, or ITSELF.
-static bool is_along(const division *d, const dp_cuda_region_normalization *n, int m) {
-  const int along[] = {n->bias, n->before, n->add, n->after};
-  for (size_t i = 0; i < DP_COUNT(along); i++)
+// Whether all of these that are there are made along by member m, or ITSELF.
+static bool are_along(const division *d, int m, const int *along, size_t count) {
+  for (size_t i = 0; i < count; i++)
     if (along[i] >= 0 && d->made_along[along[i]] != m) return false;
   return true;
+}
+
+// The same of all that the normalization takes along.
+static bool is_along(const division *d, const dp_cuda_region_normalization *n, int m) {
+  const int along[] = {n->bias, n->before, n->add, n->after};
+  return are_along(d, m, along, DP_COUNT(along));
+}
+
+static bool is_batch_along(const division *d, const dp_cuda_region_batch *b, int m) {
+  const int along[] = {b->add, b->relu};
+  return are_along(d, m, along, DP_COUNT(along));
 }
 
 // After all others: a normalization that would take what another launch makes along stays alone.
@@ -78,6 +88,15 @@ static void mark_gradients(division *d) {
     dp_cuda_region_gradient g;
     if (!dp_cuda_region_gradient_of(d->spec, m, &g)) continue;
     const int along[] = {g.before, g.add, g.after};
+    mark(d, m, along, DP_COUNT(along));
+  }
+}
+
+static void mark_batches(division *d) {
+  for (int m = 0; m < d->region->n_members; m++) {
+    dp_cuda_region_batch b;
+    if (!dp_cuda_region_batch_of(d->spec, m, &b) || !is_batch_along(d, &b, ITSELF)) continue;
+    const int along[] = {b.add, b.relu};
     mark(d, m, along, DP_COUNT(along));
   }
 }
@@ -121,6 +140,7 @@ static void add_launches(const division *d, dp_cuda_region_layout *layout) {
     l->is_normalization =
         dp_cuda_region_normalization_of(d->spec, first, &l->normalization) && is_along(d, &l->normalization, first);
     l->is_gradient = dp_cuda_region_gradient_of(d->spec, first, &l->gradient);
+    l->is_batch = dp_cuda_region_batch_of(d->spec, first, &l->batch) && is_batch_along(d, &l->batch, first);
   }
 }
 
@@ -136,6 +156,7 @@ void dp_cuda_region_launch_values(const dp_kernel_region *r, const dp_cuda_regio
   if (l->is_convolution) dp_cuda_region_convolution_values(r, l->first, &l->convolution, in, out);
   if (l->is_normalization) dp_cuda_region_normalization_values(r, l->first, &l->normalization, in, out);
   if (l->is_gradient) dp_cuda_region_gradient_values(r, l->first, &l->gradient, in, out);
+  if (l->is_batch) dp_cuda_region_batch_values(r, l->first, &l->batch, in, out);
 }
 
 void dp_cuda_region_kept(const dp_kernel_spec *region, const dp_cuda_region_launch *l, bool *kept) {
@@ -306,6 +327,7 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
   if (made) {
     mark_sums(&d);
     mark_gradients(&d);
+    mark_batches(&d);
     mark_normalizations(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);

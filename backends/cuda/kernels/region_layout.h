@@ -2,12 +2,13 @@
 //
 // Elementwise members that follow each other are one launch. Every other member is a launch of its own. Members that a
 // launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), and
-// what stands around a normalization (region_normalization.h) or its gradient (region_gradient.h). A convolution's
-// launch has the members that follow it (region_convolution.h). A Reshape's operand is put where its result goes if
-// that is possible.
+// what stands around a normalization (region_normalization.h, region_batch.h) or its gradient (region_gradient.h). A
+// convolution's launch has the members that follow it (region_convolution.h). A Reshape's operand is put where its
+// result goes if that is possible.
 #ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 #define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 
+#include "backends/cuda/kernels/region_batch.h"
 #include "backends/cuda/kernels/region_convolution.h"
 #include "backends/cuda/kernels/region_gradient.h"
 #include "backends/cuda/kernels/region_normalization.h"
@@ -28,6 +29,8 @@ typedef struct {
   dp_cuda_region_convolution convolution;
   bool is_gradient;  // of a normalization, with what stands around it
   dp_cuda_region_gradient gradient;
+  bool is_batch;  // a batch normalization or its gradient, with what stands around it
+  dp_cuda_region_batch batch;
 } dp_cuda_region_launch;
 
 typedef struct {
