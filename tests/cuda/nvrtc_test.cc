@@ -25,6 +25,7 @@
 #include "backends/cuda/gpu/nvrtc.h"
 #include "backends/cuda/target.h"
 #include "backends/cuda/transfer.h"
+#include "tests/backends/drawn_batch.h"
 #include "tests/backends/drawn_gradient.h"
 #include "tests/backends/drawn_head.h"
 #include "tests/backends/drawn_normalization.h"
@@ -312,6 +313,20 @@ void PrepareGradients() {
   }
 }
 
+// Batch normalizations with what stands around them: layers of ResNet-50, of two numbers of channels that are no
+// multiples of vectors, and in float32.
+void PrepareBatches() {
+  for (bool channels_last : {true, false})
+    for (int64_t channels : {64, 3})
+      for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT32})
+        for (bool gradient : {false, true})
+          for (bool adds : {false, true}) {
+            const bool kept = gradient && adds;
+            const DrawnBatch b({{2, channels, 8, 8}, dtype, DP_FLOAT32, gradient, adds, true, channels_last, kept});
+            Prepare(b.spec, dp_kernel_find(&dp_target_cuda, "cuda.device.dp.Region"), "a batch in a region");
+          }
+}
+
 // Normalizations with what stands around them: a block of GPT-2's without and with a bias before it, and of Llama's.
 void PrepareNormalizations() {
   const DrawnNormalization::Around around[] = {
@@ -375,6 +390,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
   PrepareHeads();
   PrepareGradients();
   PrepareNormalizations();
+  PrepareBatches();
   PrepareColumns();
   PrepareTransfers();
   EXPECT_GT(prepared, full ? 1000 : 80);

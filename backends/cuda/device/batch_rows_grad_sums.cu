@@ -1,10 +1,10 @@
 // The sums of dy and of dy * z over a share of each channel, where channels are neighbours; z = (x - mean) * invstd.
 // Few are added in REAL before what comes of them is converted to double, or one by one where REAL has no room for
-// that.
+// that. With Relu's gradient more bytes are under way for each thread, and there are fewer threads.
 #include "backends/cuda/device/batch_given.h"
 #include "backends/cuda/device/batch_rows.h"
 
-DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, 3) {
+DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, RELU ? 2 : 3) {
   DP_SHARED double shared[VECTOR * DP_BATCH_THREADS];
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   dp_batch_column column = dp_batch_column_of(&a, a.splits);
