@@ -18,7 +18,7 @@ typedef struct {
   const dp_graph *graph;
   int32_t *user;      // (values) the node that alone uses it, once; NOBODY; or SEVERAL, an output among them
   int32_t *segment;   // (nodes) the number of transfers between stages before it
-  int32_t *group_of;  // (nodes)
+  int32_t *group_of;  // (nodes) the first member of its region; NOBODY: it is in none
 } work;
 
 // The members of a region, in order.
@@ -71,9 +71,9 @@ static bool alike(const work *w, const dp_value *a, const dp_value *b) {
   return a->micro_first == b->micro_first && a->micro_count == b->micro_count;
 }
 
-// Whether the node computes on the device and its operands and its result are like the value.
+// Whether the node is in no region, computes on the device, and its operands and its result are like the value.
 static bool is_like(const work *w, const dp_node *node, const dp_value *v) {
-  if (!dp_fuse_is_plain(node) || w->group_of[node->id] != node->id) return false;
+  if (!dp_fuse_is_plain(node) || w->group_of[node->id] != NOBODY) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]->space == DP_SPACE_HOST_INPUT || !alike(w, node->inputs[i], v)) return false;
   return alike(w, node->outputs[0], v);
@@ -138,13 +138,15 @@ static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scrat
   find_users(&w);
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     w.segment[i + 1] = w.segment[i] + dp_regions_is_transfer(graph->nodes[i]);
-    w.group_of[i] = i;
+    w.group_of[i] = NOBODY;
   }
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     if (!dp_fuse_is_plain(graph->nodes[i])) continue;
     if (is_normalization(graph->nodes[i])) take_normalization(&w, graph->nodes[i]);
     if (is_gradient(graph->nodes[i])) take_gradient(&w, graph->nodes[i]);
   }
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    if (w.group_of[i] == NOBODY) w.group_of[i] = i;
   dp_regions_make(graph, scratch, graph->n_nodes, w.group_of);
   return DP_OK;
 }
