@@ -68,6 +68,32 @@ TEST(ChannelsLast, HoldsResNet50) {
   }
 }
 
+// A convolution that leaves planes of one element, whose normalization and Relu are a region.
+const char kSingle[] = R"dpt(model single {
+  loss "softmax_cross_entropy(logits,label)"
+  input x: float32[N,8,6,6]
+  parameter u.w: float32[16,8,3,3] = kaiming_uniform()
+  parameter c.w: float32[16,16,4,4] = kaiming_uniform()
+  parameter n.w: float32[16] = ones
+  parameter n.b: float32[16] = zeros
+  buffer n.mean: float32[16] = zeros
+  buffer n.var: float32[16] = ones
+  parameter fc.w: float32[16,10] = kaiming_uniform()
+  u = Conv(x, u.w)
+  c = Conv(u, c.w)
+  n = BatchNormalization(c, n.w, n.b, n.mean, n.var) {training_mode=1}
+  r = Relu(n)
+  f = Flatten(r)
+  logits = MatMul(f, fc.w)
+  output logits
+})dpt";
+
+TEST(ChannelsLast, HoldsPlanesOfOneElement) {
+  const Images images = Count(Compile(kSingle, "batch=8 target=cuda precision=bf16 optimizer=sgd(lr=0.1)"));
+  EXPECT_EQ(images.with_planes, 0);
+  EXPECT_GT(images.nhwc, 10);
+}
+
 class ChannelsLastTraining : public testing::TestWithParam<std::tuple<int, int, const char *>> {};
 
 // In the usual run float16 and the second network have every fourth strategy.
