@@ -1,5 +1,5 @@
-// What stands behind batch normalization in a region: the sum with `other` if ADDS, Relu if RELU. It is rounded wherever
-// separate launches round, and computed as expressions.c says.
+// What stands behind batch normalization in a region (backends/cuda/kernels/region_batch.h): the sum with `other` if
+// ADDS, Relu if RELU, rounded wherever separate launches round.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_BEHIND_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_BEHIND_H
 

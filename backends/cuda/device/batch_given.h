@@ -1,7 +1,7 @@
-// What the gradient of batch normalization is given: dy, or in a region (kernels/region_batch.h) what the sum with
-// `other` (if ADDS) and the gradient of Relu (RELU) make of it, rounded wherever separate launches round. The first
-// launch may leave that for the second one, or a bit for each element, so that this one need not read Relu's result
-// again (LEAVES). A vector that has bits has 8 elements or fewer.
+// What the gradient of batch normalization is given: dy, or in a region (backends/cuda/kernels/region_batch.h) what the
+// sum with `other` (ADDS) and the gradient of Relu (RELU) make of it, rounded wherever separate launches round. The
+// first launch may leave that for the second one, or a bit for each element (LEAVES), so that this one need not read
+// Relu's result again. Vectors that have bits have 8 elements or fewer.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_GIVEN_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_GIVEN_H
 

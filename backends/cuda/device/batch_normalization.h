@@ -32,15 +32,16 @@ typedef struct {
   // Where channels are neighbours.
   long long columns, tiles;
   void *lines;  // scratch (channels), of dp_batch_line or the same in float32
-  // What stands around it in a region (kernels/region_batch.h): what is added to y or dy; the result of the Relu whose
-  // gradient comes before; what that gradient makes. marks: scratch, a bit for each element, if it is not stored.
+  // What stands around it in a region (backends/cuda/kernels/region_batch.h): what is added to y or dy; the result of
+  // the Relu whose gradient comes before; what that gradient makes, or where it is not stored, in scratch, a bit for
+  // each element.
   const void *other, *z;
   void *given;
   unsigned char *marks;
 } dp_batch_arguments;
 
-// Of a function: where it knows from which elements Relu lets through, and what its gradient's sums leave of that for
-// the launch that uses the sums.
+// Of a function: how it knows which elements Relu lets through, and what a gradient's sums leave of that for the launch
+// that uses them.
 enum { DP_BATCH_NO_RELU, DP_BATCH_RELU, DP_BATCH_MARKED };
 enum { DP_BATCH_LEAVES_NOTHING, DP_BATCH_LEAVES_GIVEN, DP_BATCH_LEAVES_MARKS };
 

@@ -69,7 +69,7 @@ uint64_t dp_cuda_batch_scratch_bytes(const dp_kernel_spec *spec) {
 
 // ---- functions ------------------------------------------------------------------------------------------------------
 
-// What a function does of what stands around: DP_BATCH_* of batch_normalization.h.
+// What a function does of what stands around: DP_BATCH_* of backends/cuda/device/batch_normalization.h.
 typedef struct {
   int adds, relu, leaves;
 } around;
