@@ -35,6 +35,7 @@ DP_PASS(recompute)
 DP_PASS(offload)
 // Before other regions take its members.
 DP_PASS(heads)
+DP_PASS(projections)
 DP_PASS(fuse)
 DP_PASS(bucket)
 DP_PASS(updates)

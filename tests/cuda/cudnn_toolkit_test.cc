@@ -291,8 +291,10 @@ dp_cudnn_attention SpecOf(const Attention &of, bool gradient, bool statistics) {
   a.heads = a.all_heads = of.heads;
   a.size = of.size;
   a.keys = of.keys;
-  a.groups = a.all_groups = of.groups;
+  a.groups = of.groups;
   a.v_size = of.v_size;
+  const int64_t rows[] = {of.heads * of.size, of.groups * of.size, of.groups * of.v_size};
+  for (int i = 0; i < 3; i++) a.rows[i] = a.gradient_rows[i] = rows[i];
   a.mask_batch = of.mask_batch;
   a.mask_heads = a.mask_all_heads = of.mask_heads;
   a.causal = of.first >= 0;
