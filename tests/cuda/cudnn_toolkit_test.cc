@@ -331,6 +331,32 @@ TEST_F(CudnnOfTheToolkit, PlansAttentionForDevicesThatAreNotThere) {
   }
 }
 
+// Where Q, K and V are parts of one tensor, and their gradients too: the engines and workspaces are those of tensors of
+// their own.
+TEST_F(CudnnOfTheToolkit, PlansAttentionOnPartsOfOneTensor) {
+  for (const Attention &attention : kAttentions)
+    for (int what : {0, 1, 2}) {  // forward without statistics, with them, backward
+      SCOPED_TRACE(testing::Message() << attention.name << ", " << what);
+      dp_cudnn_attention a = SpecOf(attention, what == 2, what == 1);
+      long long engine[2], workspace[2];
+      for (int joined : {0, 1}) {
+        const int64_t row = a.rows[0] + a.rows[1] + a.rows[2];
+        for (int i = 0; i < 3 && joined; i++) a.rows[i] = a.gradient_rows[i] = row;
+        dp_cudnn_plan plan{};
+        bool found = false;
+        dp_status status = dp_cudnn_attention_plan(calls, nullptr, device, &a, &plan, &found);
+        EXPECT_EQ(std::string(dp_status_message(status)), "");
+        dp_status_free(status);
+        ASSERT_TRUE(found);
+        engine[joined] = plan.engine;
+        workspace[joined] = plan.workspace_bytes;
+        dp_cudnn_plan_release(&plan);
+      }
+      EXPECT_EQ(engine[0], engine[1]);
+      EXPECT_EQ(workspace[0], workspace[1]);
+    }
+}
+
 // Parts of it: some heads, whose strides are those of all.
 TEST_F(CudnnOfTheToolkit, PlansPartsOfAttention) {
   dp_cudnn_attention a = SpecOf(kAttentions[1], true, false);
