@@ -36,6 +36,7 @@ DP_PASS(offload)
 // Before other regions take their members.
 DP_PASS(heads)
 DP_PASS(channels)
+DP_PASS(projections)
 DP_PASS(fuse)
 DP_PASS(bucket)
 DP_PASS(updates)

@@ -15,6 +15,18 @@ static void find_mask(const dp_kernel_spec *spec, int mask, dp_attention *a) {
   }
 }
 
+static int64_t pitch_of(const dp_kernel_spec *spec, int operand, int64_t dense) {
+  return spec->pitches && spec->pitches[operand] ? spec->pitches[operand] : dense;
+}
+
+static void find_rows(const dp_kernel_spec *spec, int first, dp_attention *a) {
+  const int64_t dense[] = {a->heads * a->size, a->groups * a->size, a->groups * a->v_size};
+  for (int i = 0; i < 3; i++) {
+    a->rows[i] = pitch_of(spec, first + i, dense[i]);
+    a->gradient_rows[i] = first ? pitch_of(spec, spec->n_inputs + i, dense[i]) : dense[i];
+  }
+}
+
 dp_attention dp_attention_of(const dp_kernel_spec *spec, int first, int mask) {
   const dp_local *q = &spec->inputs[first].local, *k = &spec->inputs[first + 1].local;
   dp_attention a = {
@@ -40,5 +52,6 @@ dp_attention dp_attention_of(const dp_kernel_spec *spec, int first, int mask) {
   dp_local_take_dim(&a.scores, 2, q, 1);
   dp_local_take_dim(&a.scores, 3, k, 1);
   find_mask(spec, mask, &a);
+  find_rows(spec, first, &a);
   return a;
 }

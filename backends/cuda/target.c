@@ -18,6 +18,7 @@ const dp_target dp_target_cuda = {
     .threads = threads,
     .thread_work = 1,
     .producers = true,
+    .projections = true,
     .gradient_casts = true,
     .channel_ends = true,
     .channels_last = true,

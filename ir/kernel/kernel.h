@@ -44,6 +44,9 @@ typedef struct {
   const dp_kernel_operand *inputs, *outputs;
   const dp_kernel_region *region;  // of a dp.Region; else NULL
   const dp_node *then;             // of a launch in a region: a node that it computes of its result along; else NULL
+  // Of a launch of attention in a region: how many elements lie between the begins of two rows, [heads, size] of one
+  // place of one sample, in the order of operands and then results; 0: rows are dense. NULL: all are.
+  const int64_t *pitches;
   int threads;
   const char *isa;  // when kernels are chosen, the only instruction set that they may use; NULL: this machine's
   bool tf32;        // a product or convolution may round operands in float32 to TF32, ten bits of fraction
@@ -142,6 +145,9 @@ typedef struct dp_target {
   // Regions may begin with products, end with reductions, and have members with sums over rows beside their rows
   // (dp_op.row_beside_sums): its kernels gain by that.
   bool producers;
+  // Attention may be a region with what divides and joins its operands and gradients: its kernels read and write parts
+  // of one tensor (passes/fuse/projections.c).
+  bool projections;
   bool gradient_casts;  // regions of updates may begin with Casts of gradients from 16 bits
   // Regions may have members that work on channels (DP_OP_CHANNELS), where a channel of what these normalize takes so
   // many bytes on a device at most. 0: never.

@@ -338,8 +338,10 @@ class Graphs : public testing::Test {
     a.length = 5;
     a.keys = 7;
     a.heads = a.all_heads = 4;
-    a.groups = a.all_groups = 2;
+    a.groups = 2;
     a.size = a.v_size = 8;
+    a.rows[0] = a.gradient_rows[0] = 32;
+    for (int i : {1, 2}) a.rows[i] = a.gradient_rows[i] = 16;
     a.statistics = true;
     a.workspace = 1 << 20;
   }

@@ -291,8 +291,10 @@ dp_cudnn_attention SpecOf(const Attention &of, bool gradient, bool statistics) {
   a.heads = a.all_heads = of.heads;
   a.size = of.size;
   a.keys = of.keys;
-  a.groups = a.all_groups = of.groups;
+  a.groups = of.groups;
   a.v_size = of.v_size;
+  const int64_t rows[] = {of.heads * of.size, of.groups * of.size, of.groups * of.v_size};
+  for (int i = 0; i < 3; i++) a.rows[i] = a.gradient_rows[i] = rows[i];
   a.mask_batch = of.mask_batch;
   a.mask_heads = a.mask_all_heads = of.mask_heads;
   a.causal = of.first >= 0;
@@ -327,6 +329,33 @@ TEST_F(CudnnOfTheToolkit, PlansAttentionForDevicesThatAreNotThere) {
       }
     calls->cudnnBackendDestroyDescriptor(described);
   }
+}
+
+// Where Q, K and V are parts of one tensor, and their gradients too: the engines and workspaces are those of tensors of
+// their own.
+TEST_F(CudnnOfTheToolkit, PlansAttentionOnPartsOfOneTensor) {
+  for (const Attention &attention : kAttentions)
+    for (int what : {0, 1, 2}) {  // forward without statistics, with them, backward
+      if (!IsSampled()) continue;
+      SCOPED_TRACE(testing::Message() << attention.name << ", " << what);
+      dp_cudnn_attention a = SpecOf(attention, what == 2, what == 1);
+      long long engine[2], workspace[2];
+      for (int joined : {0, 1}) {
+        const int64_t row = a.rows[0] + a.rows[1] + a.rows[2];
+        for (int i = 0; i < 3 && joined; i++) a.rows[i] = a.gradient_rows[i] = row;
+        dp_cudnn_plan plan{};
+        bool found = false;
+        dp_status status = dp_cudnn_attention_plan(calls, nullptr, device, &a, &plan, &found);
+        EXPECT_EQ(std::string(dp_status_message(status)), "");
+        dp_status_free(status);
+        ASSERT_TRUE(found);
+        engine[joined] = plan.engine;
+        workspace[joined] = plan.workspace_bytes;
+        dp_cudnn_plan_release(&plan);
+      }
+      EXPECT_EQ(engine[0], engine[1]);
+      EXPECT_EQ(workspace[0], workspace[1]);
+    }
 }
 
 // Parts of it: some heads, whose strides are those of all.

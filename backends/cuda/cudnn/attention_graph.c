@@ -13,30 +13,35 @@ typedef struct {
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
-// [batch, heads, rows, columns] of a tensor that lies as [batch, rows, all, columns].
-static tensor by_heads(builder *b, int64_t id, int64_t heads, int64_t all, int64_t rows, int64_t columns) {
-  const int64_t extents[] = {b->a->batch, heads, rows, columns},
-                strides[] = {rows * all * columns, columns, all * columns, 1};
+enum { Q, K, V };
+
+// [batch, heads, rows, columns] of a tensor that lies as [batch, rows, heads, columns], where rows are `pitch` apart.
+static tensor by_heads(builder *b, int64_t id, int64_t heads, int64_t pitch, int64_t rows, int64_t columns) {
+  const int64_t extents[] = {b->a->batch, heads, rows, columns}, strides[] = {rows * pitch, columns, pitch, 1};
   return dp_cudnn_graph_tensor(&b->graph, id, dp_cudnn_data_type(b->a->dtype), extents, strides);
 }
 
 // The same with rows and columns exchanged.
-static tensor turned(builder *b, int64_t id, int64_t heads, int64_t all, int64_t rows, int64_t columns) {
-  const int64_t extents[] = {b->a->batch, heads, columns, rows},
-                strides[] = {rows * all * columns, columns, 1, all * columns};
+static tensor turned(builder *b, int64_t id, int64_t heads, int64_t pitch, int64_t rows, int64_t columns) {
+  const int64_t extents[] = {b->a->batch, heads, columns, rows}, strides[] = {rows * pitch, columns, 1, pitch};
   return dp_cudnn_graph_tensor(&b->graph, id, dp_cudnn_data_type(b->a->dtype), extents, strides);
 }
 
-static tensor queries(builder *b, int64_t id, int64_t size) {
-  return by_heads(b, id, b->a->heads, b->a->all_heads, b->a->length, size);
+static tensor queries(builder *b, int64_t id, int64_t pitch) {
+  return by_heads(b, id, b->a->heads, pitch, b->a->length, b->a->size);
 }
 
-static tensor of_keys(builder *b, int64_t id, int64_t size) {
-  return by_heads(b, id, b->a->groups, b->a->all_groups, b->a->keys, size);
+// Y or dY.
+static tensor results(builder *b, int64_t id) {
+  return by_heads(b, id, b->a->heads, b->a->all_heads * b->a->v_size, b->a->length, b->a->v_size);
 }
 
-static tensor turned_keys(builder *b, int64_t id, int64_t size) {
-  return turned(b, id, b->a->groups, b->a->all_groups, b->a->keys, size);
+static tensor of_keys(builder *b, int64_t id, int64_t pitch, int64_t size) {
+  return by_heads(b, id, b->a->groups, pitch, b->a->keys, size);
+}
+
+static tensor turned_keys(builder *b, int64_t id, int64_t pitch, int64_t size) {
+  return turned(b, id, b->a->groups, pitch, b->a->keys, size);
 }
 
 // Dense, for all heads of the graph. id 0: no memory holds it outside the engine.
@@ -101,7 +106,7 @@ static tensor without_later_keys(builder *b, tensor s) {
 static void add_forward(builder *b) {
   const dp_cudnn_attention *a = b->a;
   dp_cudnn_graph *g = &b->graph;
-  tensor s = masked_scores(b, queries(b, DP_CUDNN_Q, a->size), turned_keys(b, DP_CUDNN_K, a->size));
+  tensor s = masked_scores(b, queries(b, DP_CUDNN_Q, a->rows[Q]), turned_keys(b, DP_CUDNN_K, a->rows[K], a->size));
   s = without_later_keys(b, s);
   tensor most = rows(b, 0), less = scores(b), exponentials = scores(b), sum = rows(b, 0);
   dp_cudnn_graph_reduce(g, CUDNN_REDUCE_TENSOR_MAX, s, most);
@@ -113,7 +118,7 @@ static void add_forward(builder *b) {
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_ADD, most, log, rows(b, a->statistics ? DP_CUDNN_LSE : 0));
   tensor p = dense(b, 0, dp_cudnn_data_type(a->dtype), a->length, a->keys);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_DIV, exponentials, sum, p);
-  dp_cudnn_graph_product(g, p, of_keys(b, DP_CUDNN_V, a->v_size), queries(b, DP_CUDNN_Y, a->v_size));
+  dp_cudnn_graph_product(g, p, of_keys(b, DP_CUDNN_V, a->rows[V], a->v_size), results(b, DP_CUDNN_Y));
 }
 
 // ---- gradient -------------------------------------------------------------------------------------------------------
@@ -140,28 +145,28 @@ static void add_keys_gradient(builder *b, tensor x, tensor y, int64_t size, tens
 static void add_gradient(builder *b) {
   const dp_cudnn_attention *a = b->a;
   dp_cudnn_graph *g = &b->graph;
-  tensor q = queries(b, DP_CUDNN_Q, a->size), k = turned_keys(b, DP_CUDNN_K, a->size);
-  tensor v = turned_keys(b, DP_CUDNN_V, a->v_size), dy = queries(b, DP_CUDNN_DY, a->v_size);
+  tensor q = queries(b, DP_CUDNN_Q, a->rows[Q]), k = turned_keys(b, DP_CUDNN_K, a->rows[K], a->size);
+  tensor v = turned_keys(b, DP_CUDNN_V, a->rows[V], a->v_size), dy = results(b, DP_CUDNN_DY);
   tensor products = dense(b, 0, CUDNN_DATA_FLOAT, a->length, a->v_size), sums = rows(b, 0);
   tensor through = rows(b, DP_CUDNN_THROUGH);
-  dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, dy, queries(b, DP_CUDNN_Y, a->v_size), products);
+  dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, dy, results(b, DP_CUDNN_Y), products);
   dp_cudnn_graph_reduce(g, CUDNN_REDUCE_TENSOR_ADD, products, sums);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, sums, dp_cudnn_graph_number(g, DP_CUDNN_ONE), through);
 
   tensor less = scores(b), p = scores(b);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_SUB, masked_scores(b, q, k), rows(b, DP_CUDNN_LSE), less);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_EXP, without_later_keys(b, less), NULL, p);
-  add_keys_gradient(b, p, dy, a->v_size, of_keys(b, DP_CUDNN_DV, a->v_size));
+  add_keys_gradient(b, p, dy, a->v_size, of_keys(b, DP_CUDNN_DV, a->gradient_rows[V], a->v_size));
 
   tensor dp = scores(b), centred = scores(b), weighted = scores(b), ds = scores(b);
   dp_cudnn_graph_product(g, dy, v, dp);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_SUB, dp, through, centred);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, centred, p, weighted);
   dp_cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, weighted, b->scale, ds);
-  add_keys_gradient(b, ds, q, a->size, of_keys(b, DP_CUDNN_DK, a->size));
-  tensor plain_k = of_keys(b, 0, a->size);
+  add_keys_gradient(b, ds, q, a->size, of_keys(b, DP_CUDNN_DK, a->gradient_rows[K], a->size));
+  tensor plain_k = of_keys(b, 0, a->rows[K], a->size);
   dp_cudnn_graph_reshape(g, k, plain_k);
-  dp_cudnn_graph_product(g, ds, plain_k, queries(b, DP_CUDNN_DQ, a->size));
+  dp_cudnn_graph_product(g, ds, plain_k, queries(b, DP_CUDNN_DQ, a->gradient_rows[Q]));
 }
 
 // ---- plans ----------------------------------------------------------------------------------------------------------

@@ -15,10 +15,11 @@ typedef struct {
   bool gradient;
   dp_dtype dtype;  // of 16 bits
   int64_t batch, length, heads, size, keys, groups, v_size;
-  int64_t all_heads, all_groups;   // of the tensors in memory
-  int64_t mask_batch, mask_heads;  // extents of the mask, 1 or those above; 0: there is none
-  int64_t mask_all_heads;          // of the mask in memory
-  bool causal;                     // query i sees keys up to first + i; there is no mask then
+  int64_t all_heads;                  // of Y, dY and LSE in memory
+  int64_t rows[3], gradient_rows[3];  // elements from a row of Q, K, V in memory to the next; the same of dQ, dK, dV
+  int64_t mask_batch, mask_heads;     // extents of the mask, 1 or those above; 0: there is none
+  int64_t mask_all_heads;             // of the mask in memory
+  bool causal;                        // query i sees keys up to first + i; there is no mask then
   int64_t first;
   bool statistics;     // whether the forward graph gives LSE; the gradient takes it
   uint64_t workspace;  // bytes: engines that need more are passed over

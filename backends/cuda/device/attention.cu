@@ -17,12 +17,11 @@ DP_DEVICE dp_attention_row LOCAL(row)(const dp_attention_arguments *a, dp_attent
 // The thread's scores, of `lines` rows from row r on, with the keys from `first` on. What is no score is 0.
 DP_DEVICE void LOCAL(scores)(const dp_attention_arguments *a, dp_attention_row r, dp_i64 lines, dp_i64 first,
                              double *left, double *right, double *s) {
-  const dp_i64 query = a->heads * a->size, key = a->groups * a->size;
-  const T *q = (const T *)a->q + r.q, *k = (const T *)a->k + r.k + first * key;
+  const T *q = (const T *)a->q + r.q, *k = (const T *)a->k + r.k + first * a->k_row;
   for (int i = 0; i < DP_TILE_EACH * DP_TILE_EACH; i++) s[i] = 0;
   for (dp_i64 c = 0; c < a->size; c += DP_TILE_DEPTH) {
-    LOCAL(load)(q + c, lines, query, a->size - c, 1, left);
-    LOCAL(load)(k + c, a->keys - first, key, a->size - c, 1, right);
+    LOCAL(load)(q + c, lines, a->q_row, a->size - c, 1, left);
+    LOCAL(load)(k + c, a->keys - first, a->k_row, a->size - c, 1, right);
     dp_barrier();
     LOCAL(multiply)(left, right, s);
     dp_barrier();
@@ -90,7 +89,7 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
   DP_SHARED double most[DP_TILE_SIDE];
   DP_SHARED double whole[DP_TILE_SIDE];
   const dp_i64 tiles = dp_attention_tiles(a.length), l = dp_block() % tiles * DP_TILE_SIDE, lines = a.length - l;
-  const dp_i64 key = a.groups * a.v_size, keys = LOCAL(seen)(&a, l);
+  const dp_i64 keys = LOCAL(seen)(&a, l);
   const dp_attention_row r = dp_attention_row_of(&a, dp_block() / tiles / a.heads, dp_block() / tiles % a.heads, l);
   LOCAL(sums)(&a, r, lines, keys, left, right, most, whole);
   for (dp_i64 column = 0; column < a.v_size; column += DP_TILE_SIDE) {
@@ -108,7 +107,8 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
               counts ? DP_EXPONENTIAL(s[i * DP_TILE_EACH + j] - most[line]) / whole[line] * LOCAL(keep)(&a, &own, at)
                      : 0;
         }
-        LOCAL(load)((const T *)a.v + r.v + from * key + column, a.v_size - column, 1, a.keys - from, key, right);
+        LOCAL(load)
+        ((const T *)a.v + r.v + from * a.v_row + column, a.v_size - column, 1, a.keys - from, a.v_row, right);
         dp_barrier();
         LOCAL(multiply)(left, right, y);
         dp_barrier();

@@ -12,6 +12,8 @@ typedef struct {
   long long first;           // the place of the first query in the whole sequence
   long long mask_stride[4];  // elements, of batch, heads, length, keys; 0 where the mask is broadcast
   dp_draw draw;              // of dropout; its place is that of the scores [batch, heads, length, keys]
+  long long q_row, k_row, v_row;     // elements from a row [heads, size] of Q, K, V to the next
+  long long dq_row, dk_row, dv_row;  // the same of their gradients
   const void *q, *k, *v, *mask;
   void *y, *lse;  // lse may be NULL
   // Of the gradient. through: scratch, of each row the sum of dy * y.

@@ -21,7 +21,7 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
         const double lse = (double)((const L *)a.given_lse)[r.row];
         const bool later = MASK == 3 && j > r.place;
         if (!later && !(a.zero_rows && lse == -DP_INFINITY)) {
-          const T *dy = (const T *)a.dy + r.y, *v = (const T *)a.v + r.v + j * a.groups * a.v_size;
+          const T *dy = (const T *)a.dy + r.y, *v = (const T *)a.v + r.v + j * a.v_row;
           const double p = DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - lse), kept = LOCAL(keep)(&a, &r, j);
           double dp = 0;
           for (dp_i64 i = 0; i < a.v_size; i++) dp += (double)GET(dy[i]) * (double)GET(v[i]);
@@ -38,8 +38,8 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
       }
       dp_barrier();
     }
-    const dp_i64 key = (b * a.keys + j) * a.groups + g;
-    if (c < a.size) ((T *)a.dk)[key * a.size + c] = PUT(dk);
-    if (c < a.v_size) ((T *)a.dv)[key * a.v_size + c] = PUT(dv);
+    const dp_i64 key = b * a.keys + j;
+    if (c < a.size) ((T *)a.dk)[key * a.dk_row + g * a.size + c] = PUT(dk);
+    if (c < a.v_size) ((T *)a.dv)[key * a.dv_row + g * a.v_size + c] = PUT(dv);
   }
 }

@@ -24,18 +24,18 @@ DP_BLOCK_KERNEL(dp_attention_arguments) {
       const dp_i64 j = first + t, count = keys - first < n ? keys - first : n;
       ds[t] = 0;
       if (j < keys && !blind && !LOCAL(hidden)(&a, &r, j)) {
-        const T *v = (const T *)a.v + r.v + j * a.groups * a.v_size;
+        const T *v = (const T *)a.v + r.v + j * a.v_row;
         double dp = 0;
         for (dp_i64 i = 0; i < a.v_size; i++) dp += (double)GET(dy[i]) * (double)GET(v[i]);
         ds[t] = DP_EXPONENTIAL(LOCAL(score)(&a, &r, j) - lse) * (LOCAL(keep)(&a, &r, j) * dp - through);
       }
       if (j < keys && a.dmask && column == 0) ((T *)a.dmask)[r.row * a.keys + j] = PUT(ds[t]);
       dp_barrier();
-      const T *k = (const T *)a.k + r.k + first * a.groups * a.size + c;
+      const T *k = (const T *)a.k + r.k + first * a.k_row + c;
       if (c < a.size)
-        for (dp_i64 i = 0; i < count; i++) dq += a.scale * ds[i] * (double)GET(k[i * a.groups * a.size]);
+        for (dp_i64 i = 0; i < count; i++) dq += a.scale * ds[i] * (double)GET(k[i * a.k_row]);
       dp_barrier();
     }
-    if (c < a.size) ((T *)a.dq)[r.q + c] = PUT(dq);
+    if (c < a.size) ((T *)a.dq)[(b * a.length + l) * a.dq_row + h * a.size + c] = PUT(dq);
   }
 }

@@ -17,12 +17,12 @@ typedef struct {
 } dp_attention_row;
 
 DP_DEVICE dp_attention_row dp_attention_row_of(const dp_attention_arguments *a, dp_i64 b, dp_i64 h, dp_i64 l) {
-  const dp_i64 query = (b * a->length + l) * a->heads + h, key = b * a->keys * a->groups + h / a->each;
+  const dp_i64 query = b * a->length + l, key = b * a->keys, group = h / a->each;
   const dp_attention_row row = {(b * a->heads + h) * a->length + l,
-                                query * a->size,
-                                query * a->v_size,
-                                key * a->size,
-                                key * a->v_size,
+                                query * a->q_row + h * a->size,
+                                (query * a->heads + h) * a->v_size,
+                                key * a->k_row + group * a->size,
+                                key * a->v_row + group * a->v_size,
                                 b * a->mask_stride[0] + h * a->mask_stride[1] + l * a->mask_stride[2],
                                 a->first + l};
   return row;
@@ -40,7 +40,7 @@ DP_DEVICE dp_attention_row dp_attention_row_of(const dp_attention_arguments *a, 
     return MASK == 2 ? sum + (double)MASK_AT(a->mask, r->mask + j * a->mask_stride[3]) : sum;                   \
   }                                                                                                             \
   DP_DEVICE double SCORE(const dp_attention_arguments *a, const dp_attention_row *r, dp_i64 j) {                \
-    const T *q = (const T *)a->q + r->q, *k = (const T *)a->k + r->k + j * a->groups * a->size;                 \
+    const T *q = (const T *)a->q + r->q, *k = (const T *)a->k + r->k + j * a->k_row;                            \
     double sum = 0;                                                                                             \
     if (HIDDEN(a, r, j)) return a->masked;                                                                      \
     for (dp_i64 c = 0; c < a->size; c++) sum += (double)GET(q[c]) * (double)GET(k[c]);                          \

@@ -28,13 +28,16 @@ typedef struct {
   char *scratch;
   const uint64_t *offsets;  // (values)
   const int32_t *homes;     // (values) the value in whose memory it is; NULL: each has its own
+  const uint64_t *inner;    // (values) where it begins there, in bytes, if there are homes
 } dp_cuda_values;
 
 static inline void *dp_cuda_value_at(const dp_cuda_values *values, int32_t value) {
+  const uint64_t inner = values->homes ? values->inner[value] : 0;
   if (values->homes) value = values->homes[value];
-  if (value < values->n_inputs) return (void *)(uintptr_t)values->in[value];
-  if (value < values->n_inputs + values->n_outputs) return values->out[value - values->n_inputs];
-  return values->scratch + values->offsets[value];
+  char *home = value < values->n_inputs                       ? (char *)(uintptr_t)values->in[value]
+               : value < values->n_inputs + values->n_outputs ? (char *)values->out[value - values->n_inputs]
+                                                              : values->scratch + values->offsets[value];
+  return inner ? home + inner : home;
 }
 
 dp_status dp_cuda_elementwise_enqueue(const dp_cuda_elementwise *elementwise, dp_queue *queue,

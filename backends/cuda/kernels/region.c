@@ -44,6 +44,7 @@ static void spec_of(const dp_kernel_spec *spec, const dp_cuda_region_launch *l, 
     dp_cuda_region_batch_spec(spec->region, l->first, &l->batch, made);
   else
     dp_member_spec_make(spec->region, l->first, spec->region->values, made);
+  if (l->is_attention) made->spec.pitches = l->attention.pitches;
   made->spec.tf32 = spec->tf32;
   made->spec.winograd = spec->winograd;
 }
@@ -183,7 +184,8 @@ dp_status dp_cuda_region_add(const dp_kernel_spec *spec,
 static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                          void *const *out, void *scratch) {
   const region_state *s = state;
-  const dp_cuda_values values = {spec->n_inputs, spec->n_outputs, in, out, scratch, s->layout.offsets, s->layout.homes};
+  const dp_cuda_values values = {spec->n_inputs,  spec->n_outputs, in, out, scratch, s->layout.offsets,
+                                 s->layout.homes, s->layout.inner};
   for (int i = 0; i < s->layout.n_launches; i++) {
     const dp_cuda_region_launch *of = &s->layout.launches[i];
     const launch *l = &s->launches[i];

@@ -101,6 +101,22 @@ static void mark_batches(division *d) {
   }
 }
 
+// What the parts lie in makes no launch, nor do Reshapes of parts.
+static void mark_parts(division *d, int m, const dp_cuda_attention_whole *w) {
+  if (w->member < 0) return;
+  mark(d, m, &w->member, 1);
+  for (int p = 0; p < DP_CUDA_ATTENTION_PARTS; p++) mark(d, m, w->parts[p].views, (size_t)w->parts[p].n_views);
+}
+
+static void mark_attention(division *d) {
+  for (int m = 0; m < d->region->n_members; m++) {
+    dp_cuda_region_attention a;
+    if (!dp_cuda_region_attention_of(d->spec, m, &a)) continue;
+    mark_parts(d, m, &a.operands);
+    mark_parts(d, m, &a.gradients);
+  }
+}
+
 // The end of the run of elementwise members that starts at `first`, or of the single member.
 static int end_of(const division *d, int first) {
   const dp_kernel_region *r = d->region;
@@ -141,6 +157,7 @@ static void add_launches(const division *d, dp_cuda_region_layout *layout) {
         dp_cuda_region_normalization_of(d->spec, first, &l->normalization) && is_along(d, &l->normalization, first);
     l->is_gradient = dp_cuda_region_gradient_of(d->spec, first, &l->gradient);
     l->is_batch = dp_cuda_region_batch_of(d->spec, first, &l->batch) && is_batch_along(d, &l->batch, first);
+    l->is_attention = dp_cuda_region_attention_of(d->spec, first, &l->attention);
   }
 }
 
@@ -261,6 +278,24 @@ static void share_on_the_way(const division *d, dp_cuda_region_layout *layout) {
   }
 }
 
+static void put_parts(const dp_kernel_region *r, const dp_cuda_attention_whole *w, dp_cuda_region_layout *layout) {
+  for (int p = 0; p < DP_CUDA_ATTENTION_PARTS && w->member >= 0; p++)
+    for (int i = 0; i <= w->parts[p].n_views; i++) {
+      const int32_t value = w->parts[p].values[i];
+      layout->homes[value] = w->whole;
+      layout->inner[value] = (uint64_t)w->parts[p].start * dp_type_bytes(r->values[value].dtype);
+    }
+}
+
+static void put_parts_of_attention(const division *d, dp_cuda_region_layout *layout) {
+  for (int i = 0; i < layout->n_launches; i++) {
+    const dp_cuda_region_launch *l = &layout->launches[i];
+    if (!l->is_attention) continue;
+    put_parts(d->region, &l->attention.operands, layout);
+    put_parts(d->region, &l->attention.gradients, layout);
+  }
+}
+
 // The launch that computes a member.
 static int launch_of(const division *d, const dp_cuda_region_layout *layout, int member) {
   const int first = d->made_along[member] == ITSELF ? member : d->made_along[member];
@@ -322,16 +357,20 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
   d.made_along = calloc(n_members, sizeof *d.made_along);
   *layout = (dp_cuda_region_layout){.launches = calloc(n_members, sizeof *layout->launches),
                                     .homes = calloc(n_values, sizeof *layout->homes),
+                                    .inner = calloc(n_values, sizeof *layout->inner),
                                     .offsets = calloc(n_values, sizeof *layout->offsets)};
-  const bool made = marks && last && d.made_along && layout->launches && layout->homes && layout->offsets;
+  const bool made =
+      marks && last && d.made_along && layout->launches && layout->homes && layout->inner && layout->offsets;
   if (made) {
     mark_sums(&d);
     mark_gradients(&d);
     mark_batches(&d);
     mark_normalizations(&d);
+    mark_attention(&d);
     add_launches(&d, layout);
     find_homes(&d, layout, marks);
     share_on_the_way(&d, layout);
+    put_parts_of_attention(&d, layout);
     find_last_uses(&d, layout, last);
     place(&d, layout, marks, marks + n_values, last);
   } else {
@@ -346,6 +385,7 @@ dp_status dp_cuda_region_layout_make(const dp_kernel_spec *region, dp_cuda_regio
 void dp_cuda_region_layout_free(dp_cuda_region_layout *layout) {
   free(layout->launches);
   free(layout->homes);
+  free(layout->inner);
   free(layout->offsets);
   *layout = (dp_cuda_region_layout){0};
 }

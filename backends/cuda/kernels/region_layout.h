@@ -3,11 +3,13 @@
 // Elementwise members that follow each other are one launch. Every other member is a launch of its own. Members that a
 // launch makes along with its own are in none of these: an Add that the product before it makes (region_sum.h), and
 // what stands around a normalization (region_normalization.h, region_batch.h) or its gradient (region_gradient.h). A
-// convolution's launch has the members that follow it (region_convolution.h). A Reshape's operand is put where its
-// result goes if that is possible.
+// convolution's launch has the members that follow it (region_convolution.h). Attention takes along what divides and
+// joins its operands and gradients (region_attention.h). A Reshape's operand is put where its result goes if that is
+// possible.
 #ifndef DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 #define DP_BACKENDS_CUDA_KERNELS_REGION_LAYOUT_H
 
+#include "backends/cuda/kernels/region_attention.h"
 #include "backends/cuda/kernels/region_batch.h"
 #include "backends/cuda/kernels/region_convolution.h"
 #include "backends/cuda/kernels/region_gradient.h"
@@ -31,12 +33,15 @@ typedef struct {
   dp_cuda_region_gradient gradient;
   bool is_batch;  // a batch normalization or its gradient, with what stands around it
   dp_cuda_region_batch batch;
+  bool is_attention;  // with what its operands or gradients lie in
+  dp_cuda_region_attention attention;
 } dp_cuda_region_launch;
 
 typedef struct {
   int n_launches;
   dp_cuda_region_launch *launches;  // (members) at most
   int32_t *homes;                   // (values) the value in whose memory it is: itself, or another
+  uint64_t *inner;                  // (values) bytes from that value's begin to its own
   uint64_t *offsets;                // (values) in scratch, of those inside that are their own homes
   uint64_t bytes;                   // of scratch
 } dp_cuda_region_layout;
