@@ -22,13 +22,18 @@ struct dp_prepared {
 
 // ---- equality -------------------------------------------------------------------------------------------------------
 
+// All that a kernel reads of a shard, for this number of samples and, by what of it is symbolic, for others. The rest
+// follows: k is whole / (outer * unit), and the extents are outer * (hi - lo) * unit.
+static bool equal_shards(const dp_local *a, const dp_local *b) {
+  const size_t bytes = (size_t)a->rank * sizeof a->lo[0];
+  return a->rank == b->rank && a->symbolic == b->symbolic && !memcmp(a->whole, b->whole, bytes) &&
+         !memcmp(a->outer, b->outer, bytes) && !memcmp(a->unit, b->unit, bytes) && !memcmp(a->lo, b->lo, bytes) &&
+         !memcmp(a->hi, b->hi, bytes) && !memcmp(a->shards, b->shards, bytes);
+}
+
 bool dp_kernel_operand_equal(const dp_kernel_operand *a, const dp_kernel_operand *b) {
-  if (a->present != b->present || a->dtype != b->dtype || a->layout != b->layout || a->local.rank != b->local.rank)
-    return false;
-  size_t bytes = (size_t)a->local.rank * sizeof a->local.lo[0];
-  return !memcmp(a->local.whole, b->local.whole, bytes) && !memcmp(a->local.outer, b->local.outer, bytes) &&
-         !memcmp(a->local.unit, b->local.unit, bytes) && !memcmp(a->local.lo, b->local.lo, bytes) &&
-         !memcmp(a->local.hi, b->local.hi, bytes);
+  return a->present == b->present && a->dtype == b->dtype && a->layout == b->layout &&
+         equal_shards(&a->local, &b->local);
 }
 
 static bool equal_operands(const dp_kernel_operand *a, const dp_kernel_operand *b, int count) {

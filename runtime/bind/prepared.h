@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-// Whether two operands have the same type and the same shard.
+// Whether two operands have the same type, layout and shard, and the same dims depend on the number of samples.
 bool dp_kernel_operand_equal(const dp_kernel_operand *a, const dp_kernel_operand *b);
 
 typedef struct dp_prepared dp_prepared;
