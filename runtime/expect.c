@@ -5,34 +5,58 @@
 
 #include "ir/graph/op.h"
 
-// Regions that begin with products or convolutions call for them what these do by themselves. done: the kinds of which
-// that is known already.
-static void expect_members(const Dp__Instruction *region, const dp_backend *backend, uint32_t *done) {
-  for (size_t m = 0; m < region->n_members; m++) {
-    const dp_op *op = dp_op_find(region->members[m]->domain, region->members[m]->op);
-    const uint32_t kind = op ? op->flags & (uint32_t)(DP_OP_PRODUCT | DP_OP_CONVOLUTION) & ~*done : 0;
-    *done |= kind;
-    for (const dp_kernel *const *k = backend->target->kernels; kind && *k; k++)
-      if ((*k)->expect && dp_kernel_computes(*k, op)) backend->expect(*k);
+// Kernels that regions may call for, and that none has called for yet; those behind them are called for at once.
+enum { MOST_WAITING = 64 };
+
+typedef struct {
+  const dp_backend *backend;
+  int n_waiting;
+  const dp_kernel *waiting[MOST_WAITING];
+} expecting;
+
+static void find_waiting(expecting *e) {
+  for (const dp_kernel *const *k = e->backend->target->kernels; *k; k++) {
+    if (!(*k)->expect) continue;
+    if (e->n_waiting < MOST_WAITING)
+      e->waiting[e->n_waiting++] = *k;
+    else
+      e->backend->expect(*k);
   }
 }
 
-static void expect_stream(const Dp__Stream *stream, const dp_backend *backend, uint32_t *done) {
+// A member calls for what its operator calls for by itself: of each kernel, once.
+static void expect_members(expecting *e, const Dp__Instruction *region) {
+  for (size_t m = 0; m < region->n_members && e->n_waiting; m++) {
+    const dp_op *op = dp_op_find(region->members[m]->domain, region->members[m]->op);
+    int left = 0;
+    for (int i = 0; op && i < e->n_waiting; i++) {
+      if (dp_kernel_computes(e->waiting[i], op))
+        e->backend->expect(e->waiting[i]);
+      else
+        e->waiting[left++] = e->waiting[i];
+    }
+    if (op) e->n_waiting = left;
+  }
+}
+
+static void expect_stream(expecting *e, const Dp__Stream *stream) {
   const char *last = "";
   for (size_t i = 0; i < stream->n_instructions; i++) {
     const char *name = stream->instructions[i]->kernel;
-    expect_members(stream->instructions[i], backend, done);
+    expect_members(e, stream->instructions[i]);
     if (!strcmp(name, last)) continue;
     last = name;
-    const dp_kernel *kernel = dp_kernel_find(backend->target, name);
-    if (kernel) backend->expect(kernel);
+    const dp_kernel *kernel = dp_kernel_find(e->backend->target, name);
+    if (kernel) e->backend->expect(kernel);
   }
 }
 
 void dp_expect(const Dp__Plan *plan, const dp_backend *backend) {
-  uint32_t done = 0;
-  for (size_t r = 0; r < plan->n_roles && backend->expect; r++)
+  expecting e = {.backend = backend};
+  if (!backend->expect) return;
+  find_waiting(&e);
+  for (size_t r = 0; r < plan->n_roles; r++)
     for (size_t p = 0; p < plan->roles[r]->n_programs; p++)
       for (size_t s = 0; s < plan->roles[r]->programs[p]->n_streams; s++)
-        expect_stream(plan->roles[r]->programs[p]->streams[s], backend, &done);
+        expect_stream(&e, plan->roles[r]->programs[p]->streams[s]);
 }

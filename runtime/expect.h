@@ -5,7 +5,15 @@
 #include "ir/plan/plan.pb-c.h"
 #include "runtime/base/backend.h"
 
-// Names the plan's kernels to the backend. Whatever is wrong with the plan is left to who checks it.
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Names the plan's kernels to the backend, and those that compute by themselves what members of its regions do. Whatever is wrong with the plan is left to who checks it.
 void dp_expect(const Dp__Plan *plan, const dp_backend *backend);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -71,15 +71,21 @@ static int axis_of(const dp_node *node, const dp_value *whole) {
   return (int)(axis < 0 ? axis + whole->type.shape.rank : axis);
 }
 
-// Whether each end is one of the node's, which has no others. ends: of the parts, behind their views.
+static int count_of(dp_value *const values[PARTS], const dp_value *v) {
+  int count = 0;
+  for (int i = 0; i < PARTS; i++) count += values[i] == v;
+  return count;
+}
+
+// Whether each end is one of the node's, which has no others, and each of the node's is one end. ends: of the parts,
+// behind their views.
 static bool are_all(const dp_node *attention, dp_value *const *attended, const dp_node *node, int count,
                     dp_value *const *own, dp_value *const *ends, const dp_value *whole) {
   if (count != PARTS || !is_plain(node, attention)) return false;
-  for (int i = 0; i < PARTS; i++) {
-    int found = 0;
-    for (int k = 0; k < PARTS; k++) found += own[k] == ends[i];
-    if (found != 1 || !is_row(attended[i], ends[i], axis_of(node, whole))) return false;
-  }
+  for (int i = 0; i < PARTS; i++)
+    if (count_of(own, ends[i]) != 1 || count_of(ends, own[i]) != 1 ||
+        !is_row(attended[i], ends[i], axis_of(node, whole)))
+      return false;
   return true;
 }
 

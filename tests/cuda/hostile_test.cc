@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 
 #include "backends/registry.h"
@@ -197,41 +198,109 @@ TEST(Hostile, PlansAreRefusedOrTouchTheirOwnMemoryAlone) {
   EXPECT_GT(ran, (end - first) / 100);
 }
 
-// What the test counts on: unchanged plans run, and a plan that was never checked is caught where it leaves its memory.
-TEST(Hostile, TheStandinCatchesWhatTheCheckerWouldRefuse) {
-  Goods();
+// Runs in a process of its own, which an error of the GPU ends. Returns what it returned.
+int InChild(const std::function<int()> &run) {
   fflush(stdout);
   const pid_t child = fork();
-  if (!child) {
-    bool refused, caught = false;
-    for (const Good &good : Goods()) {
-      Edit whole(good.packed, 0);
-      const std::string failure = RunPlan(whole.plan, &refused);
-      if (!failure.empty()) fprintf(stderr, "%s: %s\n", good.options, failure.c_str());
-      if (!failure.empty()) _exit(2);
-    }
-    Edit edit(Goods()[0].packed, 0);
-    // What kernels make lies behind their device's memory.
-    for (size_t s = 0; s < edit.program->n_streams; s++)
-      for (size_t k = 0; k < edit.program->streams[s]->n_instructions; k++) {
-        const Dp__Instruction *in = edit.program->streams[s]->instructions[k];
-        for (size_t o = 0; *in->kernel && o < in->n_outputs; o++)
-          if (in->outputs[o]) edit.Tensor(in->outputs[o])->offset += 1 << 20;
-      }
-    dp_session_options options = {};
-    options.unchecked = true;
-    options.workers = 1;
-    dp_session *session = nullptr;
-    std::string failure = Message(dp_session_create(edit.plan, Backend(), &options, &session));
-    if (failure.empty()) failure = Message(RunAll(session, edit.plan->batch));
-    caught = failure.find("illegal memory access") != std::string::npos;
-    if (!caught) fprintf(stderr, "not caught: '%s'\n", failure.c_str());
-    _exit(caught ? 0 : 1);
-  }
+  if (!child) _exit(run());
   int status;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status)) << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  return WEXITSTATUS(status);
+}
+
+int RunUncheckedPlan() {
+  bool refused;
+  for (const Good &good : Goods()) {
+    Edit whole(good.packed, 0);
+    const std::string failure = RunPlan(whole.plan, &refused);
+    if (!failure.empty()) fprintf(stderr, "%s: %s\n", good.options, failure.c_str());
+    if (!failure.empty()) return 2;
+  }
+  Edit edit(Goods()[0].packed, 0);
+  // What kernels make lies behind their device's memory.
+  for (size_t s = 0; s < edit.program->n_streams; s++)
+    for (size_t k = 0; k < edit.program->streams[s]->n_instructions; k++) {
+      const Dp__Instruction *in = edit.program->streams[s]->instructions[k];
+      for (size_t o = 0; *in->kernel && o < in->n_outputs; o++)
+        if (in->outputs[o]) edit.Tensor(in->outputs[o])->offset += 1 << 20;
+    }
+  dp_session_options options = {};
+  options.unchecked = true;
+  options.workers = 1;
+  dp_session *session = nullptr;
+  std::string failure = Message(dp_session_create(edit.plan, Backend(), &options, &session));
+  if (failure.empty()) failure = Message(RunAll(session, edit.plan->batch));
+  const bool caught = failure.find("illegal memory access") != std::string::npos;
+  if (!caught) fprintf(stderr, "not caught: '%s'\n", failure.c_str());
+  return caught ? 0 : 1;
+}
+
+// What the test counts on: unchanged plans run, and a plan that was never checked is caught where it leaves its memory.
+TEST(Hostile, TheStandinCatchesWhatTheCheckerWouldRefuse) {
+  Goods();
+  EXPECT_EQ(InChild(RunUncheckedPlan), 0);
+}
+
+// ---- regions whose extents are equal for one number of samples ------------------------------------------------------
+
+constexpr char kAttention[] = R"dpt(model attention {
+  input x: float32[N]
+  parameter a: float32[2,3,6,1] = ones
+  parameter b: float32[8] = ones
+  z = Relu(x)
+  first = Sub(a, b)
+  q, k, v = Split(first) {axis=2, split=[2,2,2]}
+  y = dp.ScaledDotProductAttention(q, k, v)
+  second = Add(a, b)
+  r, l, w = Split(second) {axis=2, split=[2,2,2]}
+  u = dp.ScaledDotProductAttention(r, l, w)
+  output z
+  output y
+  output u
+})dpt";
+
+Spot First(const Edit &edit, const char *op) {
+  return edit.Where([op](const Dp__Instruction *in) { return !strcmp(in->op, op); }).at(0);
+}
+
+// Rows of the first attention become N long where they were 8: it copies its parts to scratch then.
+void MakeSymbolic(Edit *edit) {
+  Dp__Graph *graph = edit->plan->graphs[edit->program->graph];
+  uint32_t z = 0;
+  for (size_t v = 0; v < graph->n_values; v++) {
+    const std::string name = graph->values[v]->name;
+    if (name == "z") z = static_cast<uint32_t>(v) + 1;
+    if (name != "first" && name != "q" && name != "k" && name != "v" && name != "y") continue;
+    Dp__Dim *row = graph->values[v]->type->shape->dims[3];
+    row->scale = 1;
+    row->offset = 0;
+  }
+  for (size_t n = 0; n < graph->n_nodes; n++)
+    if (!strcmp(graph->nodes[n]->op, "Sub")) graph->nodes[n]->inputs[1] = z;
+  const Spot sub = First(*edit, "Sub"), relu = First(*edit, "Relu");
+  edit->At(sub)->inputs[1] = edit->At(relu)->outputs[0];
+  if (sub.at < relu.at) edit->Swap(sub, relu);
+  Dp__Instruction *region = edit->At(First(*edit, "Region"));
+  region->scratch = edit->New(dp__scratch__init);
+  region->scratch->offset = edit->ArenaBytes(DP__SPACE__TRANSIENT);
+  region->scratch->bytes = 4096;
+  for (size_t a = 0; a < edit->role->n_arenas; a++)
+    if (edit->role->arenas[a]->space == DP__SPACE__TRANSIENT) edit->role->arenas[a]->bytes += region->scratch->bytes;
+}
+
+// The checker takes the plan, whose second attention needs no scratch and has none. It must not run as the first does,
+// whose operands have the same extents when n is 8.
+TEST(Hostile, RegionsThatNeedNoScratchTouchNone) {
+  Edit edit(CompilePacked(kAttention, "target=cuda mode=infer batch=8"), 0);
+  MakeSymbolic(&edit);
+  const auto run = [&edit] {
+    bool refused;
+    const std::string failure = RunPlan(edit.plan, &refused);
+    if (!failure.empty()) fprintf(stderr, "%s: %s\n", refused ? "refused" : "ran", failure.c_str());
+    return int(!failure.empty());
+  };
+  EXPECT_EQ(InChild(run), 0);
 }
 
 }  // namespace
