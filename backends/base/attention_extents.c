@@ -20,10 +20,11 @@ static int64_t pitch_of(const dp_kernel_spec *spec, int operand, int64_t dense) 
 }
 
 static void find_rows(const dp_kernel_spec *spec, int first, dp_attention *a) {
+  const bool gradient = first > 0;  // whose first operand is dY
   const int64_t dense[] = {a->heads * a->size, a->groups * a->size, a->groups * a->v_size};
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < DP_ATTENTION_PARTS; i++) {
     a->rows[i] = pitch_of(spec, first + i, dense[i]);
-    a->gradient_rows[i] = first ? pitch_of(spec, spec->n_inputs + i, dense[i]) : dense[i];
+    a->gradient_rows[i] = gradient ? pitch_of(spec, spec->n_inputs + i, dense[i]) : dense[i];
   }
 }
 

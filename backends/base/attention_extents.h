@@ -4,20 +4,23 @@
 
 #include "ir/kernel/kernel.h"
 
+enum { DP_ATTENTION_Q, DP_ATTENTION_K, DP_ATTENTION_V, DP_ATTENTION_PARTS };  // what attention takes, in order
+
 typedef struct {
   int64_t batch, length, heads, size, keys, groups, v_size;
-  int64_t each;              // heads of a group
-  double scale, masked;      // masked: S where a bool mask is false
-  bool zero_rows;            // a row that is masked everywhere gives 0 instead of NaN
-  bool zero_nan;             // and so does one that has NaN
-  bool causal;               // a query sees the keys up to its own place in the whole sequence
-  int64_t first;             // the place of the first query
-  dp_dtype mask;             // DP_NO_TYPE: none
-  int64_t mask_stride[4];    // elements, of batch, heads, length, keys; 0 where the mask is broadcast
-  double ratio;              // of dropout; 0: none
-  int64_t rows[3];           // elements from a row [heads, size] of Q, K, V to the next: dp_kernel_spec.pitches
-  int64_t gradient_rows[3];  // the same of their gradients, if the operator makes these
-  dp_local scores;           // [batch, heads, length, keys]
+  int64_t each;            // heads of a group
+  double scale, masked;    // masked: S where a bool mask is false
+  bool zero_rows;          // a row that is masked everywhere gives 0 instead of NaN
+  bool zero_nan;           // and so does one that has NaN
+  bool causal;             // a query sees the keys up to its own place in the whole sequence
+  int64_t first;           // the place of the first query
+  dp_dtype mask;           // DP_NO_TYPE: none
+  int64_t mask_stride[4];  // elements, of batch, heads, length, keys; 0 where the mask is broadcast
+  double ratio;            // of dropout; 0: none
+  // Elements from a row [heads, size] of Q, K, V to the next (dp_kernel_spec.pitches); the same of their gradients, if
+  // the operator makes these.
+  int64_t rows[DP_ATTENTION_PARTS], gradient_rows[DP_ATTENTION_PARTS];
+  dp_local scores;  // [batch, heads, length, keys]
 } dp_attention;
 
 // Operands Q, K, V from `first` on; `mask`: the mask's place.

@@ -130,6 +130,8 @@ typedef struct {
   double latency_ns, link_bytes_per_ns;  // collectives: until all members are there, and then
 } dp_target_costs;
 
+enum { DP_PROJECTION_VIEWS = 2 };
+
 // A backend as dpc sees it: its kernels, and the facts that plans for it depend on.
 typedef struct dp_target {
   const char *name;                 // "cpu"
@@ -146,7 +148,7 @@ typedef struct dp_target {
   // (dp_op.row_beside_sums): its kernels gain by that.
   bool producers;
   // Attention may be a region with what divides and joins its operands and gradients: its kernels read and write parts
-  // of one tensor (passes/fuse/projections.c).
+  // of one tensor, with up to DP_PROJECTION_VIEWS views of each in between (passes/fuse/projections.c).
   bool projections;
   bool gradient_casts;  // regions of updates may begin with Casts of gradients from 16 bits
   // Regions may have members that work on channels (DP_OP_CHANNELS), where a channel of what these normalize takes so

@@ -10,7 +10,7 @@
 #include "passes/base/pass.h"
 #include "passes/fuse/regions.h"
 
-enum { PARTS = 3, HEADS = 2, MOST_VIEWS = 2 };  // Q, K, V; the dim of theirs from which on they are rows
+enum { PARTS = 3, HEADS = 2 };  // Q, K, V; the dim of theirs from which on they are rows
 
 typedef struct {
   dp_graph *graph;
@@ -21,6 +21,7 @@ typedef struct {
   int32_t *group;    // (nodes, copies) the attention whose region it belongs to: its own number, if it is in none
   int32_t n_order;
   dp_node **order;  // (nodes, copies) from the last to the first
+  bool *unused;     // (nodes) of what attention took, and nobody takes any more
 } work;
 
 // The nodes between an attention's Q, K, V, or their gradients, and the whole. views: of each part, from the attention
@@ -28,7 +29,7 @@ typedef struct {
 typedef struct {
   dp_node *join;
   int n_views[PARTS];
-  dp_node *views[PARTS][MOST_VIEWS];
+  dp_node *views[PARTS][DP_PROJECTION_VIEWS];
 } parts;
 
 // ---- finding --------------------------------------------------------------------------------------------------------
@@ -96,7 +97,7 @@ static bool find_split(const dp_node *attention, parts *p) {
   for (int i = 0; i < PARTS; i++) {
     const dp_value *v = attended[i];
     while (v->producer && dp_op_is(v->producer->op, DP_OP_VIEW)) {
-      if (p->n_views[i] == MOST_VIEWS || !is_plain(v->producer, attention)) return false;
+      if (p->n_views[i] == DP_PROJECTION_VIEWS || !is_plain(v->producer, attention)) return false;
       p->views[i][p->n_views[i]++] = v->producer;
       v = v->producer->inputs[0];
     }
@@ -115,7 +116,7 @@ static bool find_concat(const work *w, const dp_node *attention, parts *p) {
     dp_value *v = attention->outputs[i];
     dp_node *user = v ? user_of(w, v) : NULL;
     for (; user && dp_op_is(user->op, DP_OP_VIEW); user = user_of(w, v)) {
-      if (p->n_views[i] == MOST_VIEWS || !is_plain(user, attention)) return false;
+      if (p->n_views[i] == DP_PROJECTION_VIEWS || !is_plain(user, attention)) return false;
       p->views[i][p->n_views[i]++] = user;
       v = user->outputs[0];
     }
@@ -153,14 +154,23 @@ static dp_node *copy(work *w, const dp_node *node, const dp_node *attention) {
   return made;
 }
 
+// One takes the value no more. What nobody takes is not computed, back to the join, which makes all results or none.
+static void release(work *w, const dp_value *v, const dp_node *join) {
+  dp_node *maker = v->producer;
+  bool unused = --w->uses[v->id] == 0;
+  for (int k = 0; k < maker->n_outputs; k++) unused &= !w->uses[maker->outputs[k]->id];
+  w->unused[maker->id] = unused;
+  if (unused && maker != join) release(w, maker->inputs[0], join);
+}
+
 // The attention takes copies, which stand before it.
 static void take_copies(work *w, dp_value **attended, const dp_node *attention, const parts *p) {
-  dp_node *made[1 + PARTS * MOST_VIEWS];
+  dp_node *made[1 + PARTS * DP_PROJECTION_VIEWS];
   int count = 0;
   made[count++] = copy(w, p->join, attention);
   for (int i = 0; i < PARTS; i++) {
     for (int k = p->n_views[i]; k-- > 0;) made[count++] = copy(w, p->views[i][k], attention);
-    w->uses[attended[i]->id]--;
+    release(w, attended[i], p->join);
     attended[i] = w->map[attended[i]->id];
   }
   while (count) w->order[w->n_order++] = made[--count];
@@ -196,6 +206,26 @@ static void count_uses(work *w) {
   for (int i = 0; i < graph->n_updates; i++) w->uses[graph->updates[i].value->id] += 2;
 }
 
+// The nodes as they are to stand, without the unused ones. Returns their groups.
+static int32_t *put_in_order(work *w, dp_arena *scratch) {
+  dp_graph *graph = w->graph;
+  const size_t n_order = (size_t)w->n_order + 1, n_values = (size_t)graph->n_values + 1;
+  dp_node **order = dp_alloc_n(graph->arena, n_order, sizeof *order);
+  int32_t *group_of = dp_alloc_n(scratch, n_order, sizeof *group_of), n = 0;
+  bool *keep_node = dp_alloc_n(scratch, n_order, sizeof *keep_node);
+  bool *keep_value = dp_alloc_n(scratch, n_values, sizeof *keep_value);
+  for (int32_t v = 0; v < graph->n_values; v++) keep_value[v] = true;
+  for (int32_t i = 0; i < w->n_order; i++) {
+    dp_node *node = order[i] = w->order[w->n_order - 1 - i];
+    keep_node[i] = !w->unused[node->id];
+    if (keep_node[i]) group_of[n++] = w->group[node->id];
+    for (int k = 0; k < node->n_outputs && !keep_node[i]; k++) keep_value[node->outputs[k]->id] = false;
+  }
+  dp_graph_reorder(graph, order);
+  dp_graph_prune(graph, keep_node, keep_value);
+  return group_of;
+}
+
 static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
   (void)compile;
   int32_t n_attentions = 0;
@@ -203,7 +233,7 @@ static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scrat
   graph->unchanged = !n_attentions;
   if (graph->unchanged) return DP_OK;
   dp_regions_put_in_order(graph, scratch);
-  const int32_t n = graph->n_nodes, most = n + n_attentions * (1 + PARTS * MOST_VIEWS);
+  const int32_t n = graph->n_nodes, most = n + n_attentions * (1 + PARTS * DP_PROJECTION_VIEWS);
   const size_t n_values = (size_t)graph->n_values + 1;
   work w = {.graph = graph,
             .uses = dp_alloc_n(scratch, n_values, sizeof *w.uses),
@@ -211,7 +241,8 @@ static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scrat
             .segment = dp_alloc_n(scratch, (size_t)n + 1, sizeof *w.segment),
             .map = dp_alloc_n(scratch, n_values, sizeof *w.map),
             .group = dp_alloc_n(scratch, (size_t)most, sizeof *w.group),
-            .order = dp_alloc_n(scratch, (size_t)most, sizeof *w.order)};
+            .order = dp_alloc_n(scratch, (size_t)most, sizeof *w.order),
+            .unused = dp_alloc_n(scratch, (size_t)most, sizeof *w.unused)};
   count_uses(&w);
   for (int32_t v = 0; v < graph->n_values; v++) w.map[v] = graph->values[v];
   for (int32_t i = 0; i < most; i++) w.group[i] = i;
@@ -221,14 +252,7 @@ static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scrat
     w.order[w.n_order++] = node;
     if (is_attention(node)) join(&w, node);
   }
-  dp_node **order = dp_alloc_n(graph->arena, (size_t)w.n_order + 1, sizeof *order);
-  int32_t *group_of = dp_alloc_n(scratch, (size_t)w.n_order + 1, sizeof *group_of);
-  for (int32_t i = 0; i < w.n_order; i++) {
-    order[i] = w.order[w.n_order - 1 - i];
-    group_of[i] = w.group[order[i]->id];
-  }
-  dp_graph_reorder(graph, order);
-  dp_regions_make(graph, scratch, most, group_of);
+  dp_regions_make(graph, scratch, most, put_in_order(&w, scratch));
   return DP_OK;
 }
 

@@ -25,9 +25,11 @@ struct Of {
   std::vector<int> order = {0, 1, 2};  // of Q, K, V in the whole
   dp_dtype mask = DP_NO_TYPE;          // [batch, 1, length, length]
   bool drops = false;
-  int kept = -1;        // a part that the region gives too
-  bool shared = false;  // values are the keys
-  int64_t other = 0;    // elements of a fourth part, behind the others
+  int kept = -1;                         // a part that the region gives too
+  bool shared = false;                   // values are the keys
+  int64_t other = 0;                     // elements of a fourth part, behind the others
+  int64_t lo = 0, hi = -1, devices = 1;  // the heads of this device, in a part of that many; -1: it has all
+  int symbolic = -1;                     // the dim that depends on the number of samples
 };
 
 struct Region : RegionBuilder {
@@ -58,6 +60,23 @@ struct Region : RegionBuilder {
       AddResult(Wide(), {of.batch, of.heads, of.length}, true);
     }
     Number();
+    for (size_t v = 0; v < values.size(); v++) {
+      if (of.hi >= 0) Shard(made[value_at[v]].extents, &values[v].local);
+      if (of.symbolic >= 0 && of.symbolic < values[v].local.rank) values[v].local.symbolic = 1u << of.symbolic;
+    }
+    for (int64_t &width : widths) width = of.hi < 0 ? width : width / of.heads * (of.hi - of.lo);
+  }
+  // What has heads is divided by them, as one dim or in blocks of its last one.
+  void Shard(const std::vector<int64_t> &extents, dp_local *local) const {
+    const bool statistics = extents.size() == 3 && extents[1] == of.heads, apart = extents.size() == 4;
+    const size_t d = statistics ? 1 : 2;
+    local->unit[d] = statistics || apart ? 1 : of.size;
+    local->outer[d] = extents[d] / (of.heads * local->unit[d]);
+    local->k[d] = of.heads;
+    local->lo[d] = of.lo;
+    local->hi[d] = of.hi;
+    local->shards[d] = of.devices;
+    local->extents[d] = local->outer[d] * (of.hi - of.lo) * local->unit[d];
   }
   dp_dtype Wide() const { return of.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32; }
   int64_t Pitch() const { return widths[0] + widths[1] + widths[2] + of.other; }
@@ -171,6 +190,14 @@ void ExpectSameBits(const Tensor &expected, const Tensor &found) {
   EXPECT_TRUE(expected.bytes == found.bytes);
 }
 
+// The part that the region gives too, as its first result.
+void ExpectKept(Region *r, Tensor whole, const Outcome &found) {
+  if (r->of.kept < 0) return;
+  Tensor part = Room(r->values[size_t(r->n_inputs)]);
+  Move(*r, r->of.kept, &whole, &part, true);
+  ExpectSameBits(part, found.results[0]);
+}
+
 // What the launches chose.
 std::string Compare(const Of &of, int launches = 1, int of_gradient = 1) {
   Region forward(of, false), gradient(of, true);
@@ -187,6 +214,7 @@ std::string Compare(const Of &of, int launches = 1, int of_gradient = 1) {
   if (!(apart.error + together.error).empty()) return "";
   const size_t n = together.results.size();
   for (size_t k = 0; k < 2; k++) ExpectSameBits(apart.results[k], together.results[n - 2 + k]);
+  ExpectKept(&forward, in[0], together);
 
   std::vector<Tensor> given = gradient.Tensors(0, gradient.n_inputs);
   given[0] = in[0];
@@ -204,6 +232,7 @@ std::string Compare(const Of &of, int launches = 1, int of_gradient = 1) {
     Move(gradient, part, &joined, &one, false);
   }
   ExpectSameBits(joined, whole.results.back());
+  ExpectKept(&gradient, given[0], whole);
   return dp_cuda_choices();
 }
 
@@ -284,6 +313,46 @@ TEST_F(AttentionRegions, GoPartByPart) {
   const Of of = {DP_BFLOAT16, 513, 4, 128, 8, 128, 8, {Causal()}};
   const std::string choices = Compare(of);
   EXPECT_TRUE(Has(choices, " parts") || Has(choices, "to be wrong")) << choices;
+}
+
+// Of one sample: some heads after others, of rows that are longer than all heads.
+TEST_F(AttentionRegions, GoByHeads) {
+  const std::string choices = Compare({DP_BFLOAT16, 1, 4, 65664, 8, 32832, 8, {Causal()}});
+  EXPECT_TRUE(Has(choices, " parts") || Has(choices, "to be wrong")) << choices;
+}
+
+// Samples may be any dim that is not in rows. Where rows are longer with more samples, each part is copied.
+TEST_F(AttentionRegions, TakeRowsThatAreAsLongForAnyNumberOfSamples) {
+  for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT32}) {
+    Of rows = {dtype, 2, 5, 4, 8, 2, 8, {Causal()}}, heads = {dtype, 2, 5, 4, 8, 2, 8, {}, Form::kHeads};
+    for (int dim : {0, 1}) {
+      rows.symbolic = heads.symbolic = dim;
+      Compare(rows);
+      Compare(heads);
+    }
+    for (int dim : {2, 3}) {
+      heads.symbolic = dim;
+      Compare(heads, 2, 3);
+    }
+    rows.symbolic = 2;
+    Compare(rows, 5, 9);
+  }
+}
+
+// Three heads on two devices, and on four, of which one has none.
+TEST_F(AttentionRegions, OfADevicesHeads) {
+  for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT32})
+    for (int64_t devices : {2, 4})
+      for (int64_t device = 0; device < devices; device++) {
+        SCOPED_TRACE(testing::Message() << dp_type_name(dtype) << ", device " << device << " of " << devices);
+        Of of = {dtype, 2, 7, 3, 8, 3, 8, {Causal()}};
+        of.devices = devices;
+        of.lo = device * 3 / devices;
+        of.hi = (device + 1) * 3 / devices;
+        Compare(of);
+        of.kept = 2;
+        Compare(of, 5, 5);
+      }
 }
 
 }  // namespace

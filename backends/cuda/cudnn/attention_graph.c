@@ -13,7 +13,7 @@ typedef struct {
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
-enum { Q, K, V };
+enum { Q = DP_ATTENTION_Q, K = DP_ATTENTION_K, V = DP_ATTENTION_V };
 
 // [batch, heads, rows, columns] of a tensor that lies as [batch, rows, heads, columns], where rows are `pitch` apart.
 static tensor by_heads(builder *b, int64_t id, int64_t heads, int64_t pitch, int64_t rows, int64_t columns) {

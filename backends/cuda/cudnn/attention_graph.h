@@ -3,6 +3,7 @@
 #ifndef DP_BACKENDS_CUDA_CUDNN_ATTENTION_GRAPH_H
 #define DP_BACKENDS_CUDA_CUDNN_ATTENTION_GRAPH_H
 
+#include "backends/base/attention_extents.h"
 #include "backends/cuda/cudnn/plan.h"
 
 #ifdef __cplusplus
@@ -15,11 +16,12 @@ typedef struct {
   bool gradient;
   dp_dtype dtype;  // of 16 bits
   int64_t batch, length, heads, size, keys, groups, v_size;
-  int64_t all_heads;                  // of Y, dY and LSE in memory
-  int64_t rows[3], gradient_rows[3];  // elements from a row of Q, K, V in memory to the next; the same of dQ, dK, dV
-  int64_t mask_batch, mask_heads;     // extents of the mask, 1 or those above; 0: there is none
-  int64_t mask_all_heads;             // of the mask in memory
-  bool causal;                        // query i sees keys up to first + i; there is no mask then
+  int64_t all_heads;  // of Y, dY and LSE in memory
+  // Elements from a row of Q, K, V in memory to the next; the same of dQ, dK, dV.
+  int64_t rows[DP_ATTENTION_PARTS], gradient_rows[DP_ATTENTION_PARTS];
+  int64_t mask_batch, mask_heads;  // extents of the mask, 1 or those above; 0: there is none
+  int64_t mask_all_heads;          // of the mask in memory
+  bool causal;                     // query i sees keys up to first + i; there is no mask then
   int64_t first;
   bool statistics;     // whether the forward graph gives LSE; the gradient takes it
   uint64_t workspace;  // bytes: engines that need more are passed over

@@ -247,20 +247,20 @@ static distance distance_of(const dp_cudnn_attention_step *s, int tensor) {
   const int64_t plane = e->length * e->keys, width = 2;
   switch (tensor) {
     case DP_CUDNN_Q:
-      return (distance){e->length * e->rows[0] * width, e->each * e->size * width};
+      return (distance){e->length * e->rows[DP_ATTENTION_Q] * width, e->each * e->size * width};
     case DP_CUDNN_DQ:
-      return (distance){e->length * e->gradient_rows[0] * width, e->each * e->size * width};
+      return (distance){e->length * e->gradient_rows[DP_ATTENTION_Q] * width, e->each * e->size * width};
     case DP_CUDNN_Y:
     case DP_CUDNN_DY:
       return (distance){e->length * e->heads * e->v_size * width, e->each * e->v_size * width};
     case DP_CUDNN_K:
-      return (distance){e->keys * e->rows[1] * width, e->size * width};
+      return (distance){e->keys * e->rows[DP_ATTENTION_K] * width, e->size * width};
     case DP_CUDNN_DK:
-      return (distance){e->keys * e->gradient_rows[1] * width, e->size * width};
+      return (distance){e->keys * e->gradient_rows[DP_ATTENTION_K] * width, e->size * width};
     case DP_CUDNN_V:
-      return (distance){e->keys * e->rows[2] * width, e->v_size * width};
+      return (distance){e->keys * e->rows[DP_ATTENTION_V] * width, e->v_size * width};
     case DP_CUDNN_DV:
-      return (distance){e->keys * e->gradient_rows[2] * width, e->v_size * width};
+      return (distance){e->keys * e->gradient_rows[DP_ATTENTION_V] * width, e->v_size * width};
     case DP_CUDNN_LSE:
     case DP_CUDNN_THROUGH:
       return (distance){e->heads * e->length * (int64_t)sizeof(float), e->each * e->length * (int64_t)sizeof(float)};

@@ -20,7 +20,7 @@ static int maker_of(const dp_kernel_region *r, int32_t value) {
 static bool is_view(const dp_kernel_member *member) { return dp_op_is(member->op, DP_OP_VIEW); }
 
 static bool add_view(dp_cuda_attention_part *p, int member, int32_t value) {
-  if (p->n_views == DP_CUDA_ATTENTION_VIEWS) return false;
+  if (p->n_views == DP_PROJECTION_VIEWS) return false;
   p->views[p->n_views++] = member;
   p->values[p->n_views] = value;
   return true;

@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-enum { DP_CUDA_ATTENTION_PARTS = 3, DP_CUDA_ATTENTION_VIEWS = 2 };  // Q, K, V; Reshapes of each at most
+enum { DP_CUDA_ATTENTION_PARTS = 3 };  // Q, K, V
 
 // One of Q, K, V or of their gradients, and what it is before or behind its Reshapes: where all of these are.
 typedef struct {
   int n_views;
-  int views[DP_CUDA_ATTENTION_VIEWS];           // members
-  int32_t values[DP_CUDA_ATTENTION_VIEWS + 1];  // one more than views
-  int64_t start;                                // elements, in a row of the whole
+  int views[DP_PROJECTION_VIEWS];           // members
+  int32_t values[DP_PROJECTION_VIEWS + 1];  // one more than views
+  int64_t start;                            // elements, in a row of the whole
 } dp_cuda_attention_part;
 
 // What the parts lie in. member: the Split or Concat; -1: they lie in nothing, and what follows is undefined.
