@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-// Names the plan's kernels to the backend, and those that compute by themselves what members of its regions do. Whatever
-// is wrong with the plan is left to who checks it.
+// Names the plan's kernels to the backend, and those that do by themselves what members of its regions do. Whatever is
+// wrong with the plan is left to who checks it.
 void dp_expect(const Dp__Plan *plan, const dp_backend *backend);
 
 #ifdef __cplusplus
