@@ -34,7 +34,8 @@ typedef struct {
 
 // Whether no window has a tap before x, or beyond `more` elements behind it. The compiler knows it.
 DP_DEVICE bool dp_pool_is_inside(int d, I before, I more) {
-  const I last = (dp_pool_y(d) - 1) * dp_pool_stride(d) - dp_pool_pad(d) + (dp_pool_kernel(d) - 1) * dp_pool_dilation(d);
+  const I last =
+      (dp_pool_y(d) - 1) * dp_pool_stride(d) - dp_pool_pad(d) + (dp_pool_kernel(d) - 1) * dp_pool_dilation(d);
   return dp_pool_pad(d) <= before && last < dp_pool_x(d) + more;
 }
 
