@@ -157,6 +157,25 @@ TEST(HardCases, CumSum) {
   }
 }
 
+// Rows around what a thread, a group and a block take at once; many short lines, and columns.
+TEST(HardCases, CumSumOfEveryLength) {
+  for (const char *attrs : {"axis=1", "axis=1, exclusive=1", "axis=1, reverse=1", "axis=1, reverse=1, exclusive=1"}) {
+    const std::string a = attrs;
+    for (const char *length : {"7", "8", "9", "127", "128", "129", "2047", "2048", "2049", "5000"}) {
+      const std::string row = std::string("[N,") + length + "]";
+      Compare("CumSum", "float32" + row, a, {}, false);
+      Compare("CumSum", "bfloat16" + row, a, {}, false, 2);
+      Compare("CumSum", "int64" + row, a, {{0, {4e18, 3e18, -5, 1}}}, true, 1);
+    }
+    TensorOffset() = 8;  // what a thread takes cannot be read at once
+    Compare("CumSum", "float32[N,2048]", a, {}, false);
+    TensorOffset() = 0;
+    Compare("CumSum", "float32[N,31]", a, {{0, {1, kNan, 2, -kInfinity, 5}}}, false, 8193);
+    Compare("CumSum", "int16[N,9,2731]", a, {{0, Repeated(3000, 900)}}, true);
+    Compare("CumSum", "float64[N,8,2731]", a, {}, false);
+  }
+}
+
 TEST(HardCases, ReduceLogSumExp) {
   const std::vector<std::vector<double>> rows = {{kNan, 1, 2},
                                                  {kInfinity, 1, -kInfinity},
