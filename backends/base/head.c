@@ -75,12 +75,15 @@ bool dp_head_of(const dp_kernel_spec *spec, int64_t fewest, dp_head *head) {
     if (!add_member(spec, m, head)) return false;
     has_loss |= dp_head_is_loss(r->members[m].op);
   }
-  const int64_t eighth = (head->rows + DP_HEAD_CHUNKS - 1) / DP_HEAD_CHUNKS;
+  const int64_t threads = dp_max_i64(1, spec->threads), eighth = (head->rows + DP_HEAD_CHUNKS - 1) / DP_HEAD_CHUNKS;
   const int64_t wanted = dp_min_i64(dp_max_i64(1, (head->rows + fewest - 1) / fewest), DP_HEAD_CHUNKS);
-  head->most = dp_min_i64(head->rows, round_up(dp_max_i64(fewest, eighth)));
-  const int64_t threads = dp_max_i64(1, spec->threads);
+  const int64_t most = dp_min_i64(round_up(dp_max_i64(fewest, eighth)), round_up((head->rows + threads - 1) / threads));
+  head->most = dp_min_i64(head->rows, most);
   head->count = (int)((wanted + threads - 1) / threads * threads);
   head->chunk = round_up((head->rows + head->count - 1) / head->count);
+  const int64_t full = (head->rows + head->chunk - 1) / dp_max_i64(1, head->chunk), each = head->count / threads;
+  head->busy = (int)dp_max_i64(1, (full + each - 1) / each);
+  head->most_busy = (int)dp_max_i64(1, dp_min_i64(threads, round_up(head->rows) / STEP));
   return has_loss;
 }
 

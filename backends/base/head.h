@@ -18,6 +18,8 @@ typedef struct {
   int64_t chunk;  // rows of each but the last ones
   int64_t most;   // the most that a chunk has, here and in the same region with fewer rows
   int count;      // of chunks, at least 1: a multiple of the threads. The last ones may be empty
+  int busy;       // threads with rows, at least 1: the first ones. Each has as many chunks
+  int most_busy;  // the most of these, here and in the same region with fewer rows
   int n_sums;
   uint8_t standing[DP_HEAD_VALUES];  // dp_head_standing, by value
   bool of_product[DP_HEAD_VALUES];   // by value, of sums: a product makes it

@@ -63,7 +63,7 @@ static void make_adding(const dp_kernel_spec *spec, const dp_head *head, adding 
 
 // ---- scratch --------------------------------------------------------------------------------------------------------
 
-// Each thread has the scratch of a chunk, and each but the first has sums.
+// Each thread with rows has the scratch of a chunk, and each but the first has sums.
 typedef struct {
   uint64_t chunk, sums;  // bytes
 } rooms;
@@ -92,7 +92,7 @@ static uint64_t bytes_with(const dp_kernel_spec *spec, dp_members_choose *choose
   if (!room || !dp_head_of(spec, FEWEST_ROWS, &head)) return free(room), UINT64_MAX;
   const rooms r = measure(spec, &head, choose, room);
   free(room);
-  return (uint64_t)spec->threads * r.chunk + (uint64_t)(spec->threads - 1) * r.sums;
+  return (uint64_t)head.most_busy * r.chunk + (uint64_t)(head.most_busy - 1) * r.sums;
 }
 
 static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return bytes_with(spec, fastest); }
@@ -203,10 +203,10 @@ static dp_status run_chunks(const dp_kernel_spec *spec, const head_state *s, con
   return DP_OK;
 }
 
-static dp_status add_sums(const dp_kernel_spec *spec, const head_state *s, void *const *out, void *scratch, int parts) {
+static dp_status add_sums(const dp_kernel_spec *spec, const head_state *s, void *const *out, void *scratch) {
   void *ends[2 * DP_HEAD_VALUES];  // the results', then a thread's
   find_sums(spec, s, out, scratch, 0, ends);
-  for (int part = 1; part < parts; part++) {
+  for (int part = 1; part < s->head.busy; part++) {
     find_sums(spec, s, out, scratch, part, ends + s->head.n_sums);
     DP_TRY(dp_members_run(&s->adding.spec, s->adds, (const void *const *)ends, ends, scratch_of(s, scratch, 0)));
   }
@@ -216,11 +216,11 @@ static dp_status add_sums(const dp_kernel_spec *spec, const head_state *s, void 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
   head_state *s = state;
-  dp_status status = run_chunks(spec, s, in, out, scratch, part, parts);
+  dp_status status = part < s->head.busy ? run_chunks(spec, s, in, out, scratch, part, parts) : DP_OK;
   const bool is_last = atomic_fetch_add(&s->done, 1) == parts - 1;
   if (is_last) atomic_store(&s->done, 0);
   if (status || !is_last) return status;
-  return add_sums(spec, s, out, scratch, parts);
+  return add_sums(spec, s, out, scratch);
 }
 
 #define HEAD                                                                                                           \

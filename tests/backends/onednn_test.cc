@@ -99,6 +99,10 @@ TEST(OneDnn, DividedConvolutionsEqualReference) {
       {"[N,40,7,7]", "[80,4,3,3]", "[N,80,7,7]", "group=10, pads=[1,1,1,1]", 36},
       {"[N,32,7,7]", "[64,16,3,3]", "[N,64,7,7]", "group=2, pads=[1,1,1,1]", 144},
       {"[N,20,30]", "[16,20,3]", "[N,16,30]", "pads=[1,1]", 60},
+      // More weights than elements of seven images: by channels of all of them, where there are enough.
+      {"[N,96,2,3]", "[80,96,3,3]", "[N,80,2,3]", "pads=[1,1,1,1]", 864},
+      {"[N,64,3,2]", "[128,32,3,3]", "[N,128,3,2]", "group=2, pads=[1,1,1,1]", 288},
+      {"[N,64,5]", "[96,64,3]", "[N,96,3]", "", 192},
       {"[N,8,7,5,6]", "[16,8,3,2,2]", "[N,16,3,4,5]", "strides=[2,1,1]", 96},
   };
   for (const auto &l : layers)
@@ -166,6 +170,43 @@ TEST(OneDnn, DividesSamplesEvenly) {
     EXPECT_EQ(rows, d.most_rows);
     EXPECT_EQ(results, dp_primitive_sample(&p, false));
   }
+}
+
+// By channels if the weights are larger than the images that they are applied to, and all parts have some. The parts
+// have all channels, each once.
+TEST(OneDnn, DividesChannelsOfAllSamples) {
+  dp_primitive_spec p = {};
+  p.samples = p.threads = p.groups = 1;
+  p.x_channels = 48, p.y_channels = 72;
+  p.window.rank = 1;
+  p.window.x[0] = p.window.y[0] = 8;
+  p.window.kernel[0] = 4, p.window.stride[0] = p.window.dilation[0] = 1;
+  for (dp_primitive_kind kind : {DP_PRIMITIVE_CONV, DP_PRIMITIVE_CONV_GRAD_INPUT}) {
+    const bool forward = kind == DP_PRIMITIVE_CONV;
+    p.kind = kind;
+    const int64_t most = forward ? 48 * 72 * 4 / (48 * 8) : 48 * 72 * 4 / (72 * 8);
+    const int blocks = forward ? 4 : 3;  // whole ones
+    for (int parts = 1; parts <= 6; parts++) {
+      EXPECT_EQ(dp_division_most_by_channels(&p, parts), parts > 1 && parts <= blocks ? most : 0) << parts;
+      int64_t found = 0, first = 0;
+      for (int i = 0; i < parts; i++) {
+        dp_share share;
+        if (!dp_division_channels(&p, i, parts, &share)) continue;
+        const int64_t mine = forward ? share.spec.y_channels : share.spec.x_channels;
+        EXPECT_EQ(forward ? share.y : share.x, first * 8);
+        EXPECT_EQ(share.w, forward ? first * 48 * 4 : first * 4);
+        EXPECT_EQ(dp_primitive_step(&share.spec, true), 48 * 8);
+        EXPECT_EQ(dp_primitive_step(&share.spec, false), 72 * 8);
+        EXPECT_EQ(forward ? share.spec.x_channels : share.spec.y_channels, forward ? 48 : 72);
+        first += mine;
+        found += mine;
+      }
+      EXPECT_EQ(found, forward ? 72 : 48);
+    }
+  }
+  p.kind = DP_PRIMITIVE_CONV;
+  p.packed = true;
+  EXPECT_EQ(dp_division_most_by_channels(&p, 2), 0);
 }
 
 // The form of weights does not depend on who reads which part of it.

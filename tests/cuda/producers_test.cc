@@ -154,6 +154,16 @@ std::vector<Tensor> OneByOne(RegionBuilder *g, const std::vector<Tensor> &in) {
   return std::vector<Tensor>(all.begin() + g->n_inputs, all.begin() + g->n_inputs + g->n_outputs);
 }
 
+// The bits of every number. A NaN's are a function's own affair: on GPUs they follow from the instruction.
+void ExpectBits(const Tensor &expected, const Tensor &found) {
+  if (expected.bytes == found.bytes) return;
+  for (int64_t i = 0; i < expected.Count(); i++) {
+    const double a = expected.Get(i), b = found.Get(i);
+    ASSERT_TRUE((std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b)))
+        << "element " << i << ": " << a << ", found " << b;
+  }
+}
+
 // Whether the normalization takes the sum and the Cast along, and every bit is that of separate launches. first: what
 // the first elements of x are.
 void ExpectAlong(const DrawnNormalization::Around &a, bool sum, bool cast, const std::vector<double> &first = {}) {
@@ -172,7 +182,10 @@ void ExpectAlong(const DrawnNormalization::Around &a, bool sum, bool cast, const
   const std::vector<Tensor> expected = OneByOne(&region, in);
   const Outcome found = RunKernel(Kernel(), region.spec, in, expected, -1);
   ASSERT_EQ(found.error, "");
-  for (size_t k = 0; k < expected.size(); k++) EXPECT_EQ(expected[k].bytes, found.results[k].bytes) << "result " << k;
+  for (size_t k = 0; k < expected.size(); k++) {
+    SCOPED_TRACE("result " + std::to_string(k));
+    ExpectBits(expected[k], found.results[k]);
+  }
   const std::vector<Tensor> reference =
       ReferenceOf(dp_kernel_find(&dp_target_cpu, "cpu.reference.dp.Region"), &region, in);
   for (size_t k = 0; k < expected.size() && a.after != DP_FLOAT64; k++)  // or what float32 rounded would show there
@@ -241,7 +254,7 @@ void ExpectSeparate(RegionBuilder *b) {
   const std::vector<Tensor> in = b->Tensors(0, b->n_inputs), expected = OneByOne(b, in);
   const Outcome found = RunKernel(Kernel(), b->spec, in, expected, -1);
   ASSERT_EQ(found.error, "");
-  for (size_t k = 0; k < expected.size(); k++) EXPECT_EQ(expected[k].bytes, found.results[k].bytes) << "result " << k;
+  for (size_t k = 0; k < expected.size(); k++) ExpectBits(expected[k], found.results[k]);
 }
 
 // A bias has one number for each of the last dim; a normalization over two dims reads more of a row.
@@ -298,7 +311,7 @@ void ExpectAlong(const DrawnGradient::Around &around, bool along) {
   const std::vector<Tensor> in = g.Tensors(0, g.n_inputs), expected = OneByOne(&g, in);
   const Outcome found = RunKernel(Kernel(), g.spec, in, expected, -1);
   ASSERT_EQ(found.error, "");
-  for (size_t k = 0; k < expected.size(); k++) EXPECT_EQ(expected[k].bytes, found.results[k].bytes) << "result " << k;
+  for (size_t k = 0; k < expected.size(); k++) ExpectBits(expected[k], found.results[k]);
 }
 
 // Each choice with one of the lengths; with DP_FULL, with all of them.

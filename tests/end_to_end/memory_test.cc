@@ -56,6 +56,25 @@ TEST_P(Memory, AllocationsAreThePlansFigures) {
   allocations = nullptr;
 }
 
+// What threads need for themselves is little beside the network: each copies its share of large weights, and of a head
+// no more threads sum up than there are chunks of rows.
+TEST(MemoryOfThreads, IsLittleBesideTheNetwork) {
+  const struct {
+    const char *network;
+    double of_16, of_64;
+  } most[] = {{"resnet18", 1.1, 1.25}, {"vgg11", 1.3, 1.4}, {"gpt4", 1.4, 1.4}};
+  for (const auto &m : most) {
+    const std::string text = ReadText(std::string("examples/") + m.network + ".dpt");
+    const auto bytes = [&](int threads) {
+      return double(ArenaBytes(Compile(text, "batch=32 threads=" + std::to_string(threads)), DP__SPACE__TRANSIENT)) +
+             double(ArenaBytes(Compile(text, "batch=32 threads=1"), DP__SPACE__PERSISTENT));
+    };
+    const double one = bytes(1);
+    EXPECT_LE(bytes(16), m.of_16 * one) << m.network;
+    EXPECT_LE(bytes(64), m.of_64 * one) << m.network;
+  }
+}
+
 // Bytes in use on a device at n: those of all its tensors in arenas.
 uint64_t InUse(const dp_session *session, const Plan &plan, const std::string &name, int device, int64_t n) {
   const Dp__Program *program = plan->roles[0]->programs[FindProgram(plan, name)];

@@ -123,7 +123,7 @@ TEST(Offload, NullBackendFindsNoRace) {
 
 // A device has what a step needs at a time, the host has the rest.
 TEST(Offload, TakesLessOfADevice) {
-  const std::string options = "batch=8 offload-bytes=1 devices=1 optimizer=adamw(lr=0.003)";
+  const std::string options = "batch=8 threads=1 offload-bytes=1 devices=1 optimizer=adamw(lr=0.003)";
   std::string deep = "model deep {\n  loss \"softmax_cross_entropy(logits,label)\"\n  input x: float32[N,64]\n";
   std::string nodes, last = "x";
   for (int i = 0; i < 12; i++) {
@@ -135,8 +135,9 @@ TEST(Offload, TakesLessOfADevice) {
   deep += "  parameter out: float32[64,10] = kaiming_uniform()\n" + nodes + "  logits = MatMul(" + last +
           ", out)\n  output logits\n}";
   const Plan kept = Compile(deep, options), state = Compile(deep, options + " offload=optimizer"),
-             values = Compile(deep, "batch=512 offload-bytes=1 devices=1 optimizer=sgd(lr=0.1) offload=activations"),
-             held = Compile(deep, "batch=512 offload-bytes=1 devices=1 optimizer=sgd(lr=0.1)");
+             values = Compile(
+                 deep, "batch=512 threads=1 offload-bytes=1 devices=1 optimizer=sgd(lr=0.1) offload=activations"),
+             held = Compile(deep, "batch=512 threads=1 offload-bytes=1 devices=1 optimizer=sgd(lr=0.1)");
   const uint64_t weight = 64 * 64 * 4, activation = 512 * 64 * 4;
   // Both moments of twelve weights are on the host; those of a few of them at a time are on the device.
   EXPECT_EQ(ArenaBytes(kept, DP__SPACE__OFFLOAD), 0u);

@@ -74,8 +74,8 @@ dp_status dp_chunks_create(const dp_primitive_spec *primitive, dp_chunks **resul
   dp_chunks *c = calloc(1, sizeof *c);
   if (!c) return dp_fail(DP_EX_MEMORY, "out of memory");
   c->samples = primitive->samples;
-  c->x_sample = dp_primitive_sample(primitive, true) * dp_primitive_element_bytes(primitive);
-  c->y_sample = dp_primitive_sample(primitive, false) * dp_primitive_element_bytes(primitive);
+  c->x_sample = dp_primitive_step(primitive, true) * dp_primitive_element_bytes(primitive);
+  c->y_sample = dp_primitive_step(primitive, false) * dp_primitive_element_bytes(primitive);
   c->doublings = doublings_of(primitive);
   for (int i = 0; i <= c->doublings; i++) {
     bool needed = i == c->doublings ? c->samples >> i != 0 : (c->samples >> i & 1) != 0;

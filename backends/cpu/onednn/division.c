@@ -68,6 +68,25 @@ static void take_channels(const dp_primitive_spec *p, range channels, dp_share *
   s->w = (y.first * s->spec.w_channels + (p->groups > 1 ? 0 : x.first)) * taps;
 }
 
+int64_t dp_division_most_by_channels(const dp_primitive_spec *p, int parts) {
+  if (is_pooling(p) || p->kind == DP_PRIMITIVE_CONV_GRAD_WEIGHT || p->packed || parts == 1) return 0;
+  if (result_channels(p) / unit_of(p) < parts) return 0;
+  int64_t weights = p->y_channels * (p->x_channels / p->groups);
+  for (int i = 0; i < p->window.rank; i++) weights *= p->window.kernel[i];
+  return weights / dp_primitive_sample(p, p->kind == DP_PRIMITIVE_CONV);
+}
+
+bool dp_division_channels(const dp_primitive_spec *p, int part, int parts, dp_share *s) {
+  const range channels = range_of(result_channels(p), unit_of(p), part, parts);
+  if (!channels.count) return false;
+  *s = (dp_share){.spec = *p};
+  s->spec.threads = 1;
+  take_channels(p, channels, s);
+  s->spec.x_all_channels = p->x_channels;
+  s->spec.y_all_channels = p->y_channels;
+  return true;
+}
+
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
 // The rows of x that those windows reach, and how many rows of padding before and behind them; count <= 0: none.

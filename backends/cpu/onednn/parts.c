@@ -10,8 +10,8 @@
 #include "ir/base/tsan.h"
 
 typedef struct {
-  dp_chunks *whole;       // its samples; NULL: none
-  dp_share share;         // of each sample that is divided
+  dp_chunks *whole;       // its samples, or its channels of all samples; NULL: none
+  dp_share share;         // of each sample that is divided, or of all
   dp_primitive *divided;  // computes the share; NULL: there is none
   uint64_t packed;        // the byte of all packed weights at which those of the share begin
 } part_state;
@@ -19,7 +19,8 @@ typedef struct {
 struct dp_parts {
   dp_primitive_spec spec;
   dp_division division;
-  int64_t whole, divided;  // samples of each part, and those that all parts share
+  bool by_channels;        // each part computes some of all samples
+  int64_t whole, divided;  // else samples of each part, and those that all parts share
   uint64_t scratch_bytes;  // of a part
   part_state *of;
 };
@@ -46,14 +47,36 @@ static bool next_share(const dp_primitive_spec *p, const dp_division *d, int *pa
 
 // ---- what is needed -------------------------------------------------------------------------------------------------
 
+static void take_larger(uint64_t bytes, uint64_t *most) {
+  if (bytes > *most) *most = bytes;
+}
+
+// The most scratch of a part with some channels of all samples, of as many as are computed so.
+static bool find_scratch_of_channels(const dp_primitive_spec *p, int parts, uint64_t *most) {
+  dp_primitive_spec some = *p;
+  some.samples = dp_min_i64(p->samples, dp_division_most_by_channels(p, parts));
+  dp_primitive_spec last = {0};
+  dp_share share;
+  for (int i = 0; some.samples && i < parts; i++) {
+    if (!dp_division_channels(&some, i, parts, &share) || !memcmp(&share.spec, &last, sizeof last)) continue;
+    last = share.spec;
+    if (!dp_chunks_exist(&last)) return false;
+    take_larger(dp_chunks_scratch_bytes(&share.spec), most);
+  }
+  return true;
+}
+
 // The most scratch of a part; false: there is no primitive.
 static bool find_scratch(const dp_primitive_spec *p, uint64_t *most) {
   const int parts = count_of(p);
   *most = 0;
+  if (!find_scratch_of_channels(p, parts, most)) return false;
+  *most = dp_align_up(*most, DP_CPU_ALIGNMENT);
+  if (p->samples <= dp_division_most_by_channels(p, parts)) return true;
   if (p->samples >= parts) {
     const dp_primitive_spec whole = whole_spec(p, p->samples / parts);
     if (!dp_chunks_exist(&whole)) return false;
-    *most = dp_chunks_scratch_bytes(&whole);
+    take_larger(dp_chunks_scratch_bytes(&whole), most);
   }
   const dp_division division = dp_division_of(p, parts);
   dp_share share = {0};
@@ -63,7 +86,7 @@ static bool find_scratch(const dp_primitive_spec *p, uint64_t *most) {
     const bool found = !status;
     dp_status_free(status);
     if (!found) return false;
-    if (bytes > *most) *most = bytes;
+    take_larger(bytes, most);
   }
   *most = dp_align_up(*most, DP_CPU_ALIGNMENT);
   return true;
@@ -121,15 +144,25 @@ static dp_status prepare_share(dp_parts *made, int part) {
   return alike ? DP_OK : dp_fail(EX_SOFTWARE, "a part of a convolution takes packed weights that are not there");
 }
 
+static dp_status prepare_channels(dp_parts *made, int parts) {
+  for (int i = 0; i < parts; i++) {
+    part_state *s = &made->of[i];
+    if (dp_division_channels(&made->spec, i, parts, &s->share)) DP_TRY(dp_chunks_create(&s->share.spec, &s->whole));
+  }
+  return DP_OK;
+}
+
 static dp_status prepare(dp_parts *made, const dp_primitive_spec *p) {
   const int parts = count_of(p);
   made->spec = *p;
   made->division = dp_division_of(p, parts);
+  made->by_channels = p->samples <= dp_division_most_by_channels(p, parts);
   made->whole = p->samples / parts;
   made->divided = p->samples % parts;
   made->scratch_bytes = dp_parts_scratch_bytes(p) / (uint64_t)parts;
   made->of = calloc((size_t)parts, sizeof *made->of);
   if (!made->of) return dp_fail(DP_EX_MEMORY, "out of memory");
+  if (made->by_channels) return prepare_channels(made, parts);
   const dp_primitive_spec whole = whole_spec(p, made->whole);
   for (int i = 0; i < parts; i++) {
     if (made->whole) DP_TRY(dp_chunks_create(&whole, &made->of[i].whole));
@@ -203,9 +236,18 @@ static void tell(const dp_parts *p, const dp_primitive_spec *done, bool of_x, co
   }
 }
 
+static dp_status run_channels(const dp_parts *p, const part_state *s, const dp_primitive_data *data, void *scratch) {
+  const dp_primitive_data d = data_of(p, s, data, 0);
+  if (!s->whole) return DP_OK;
+  tell(p, &s->share.spec, true, d.x);
+  tell(p, &s->share.spec, false, d.y);
+  return dp_chunks_run(s->whole, &d, scratch);
+}
+
 static dp_status run_one(const dp_parts *p, const dp_primitive_data *data, void *scratch, int part) {
   const part_state *s = &p->of[part];
   void *mine = (char *)scratch + (uint64_t)part * p->scratch_bytes;
+  if (p->by_channels) return run_channels(p, s, data, mine);
   if (s->whole) {
     const int64_t first = part * p->whole, bytes = dp_primitive_element_bytes(&p->spec);
     dp_primitive_data d = *data;

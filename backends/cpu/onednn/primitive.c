@@ -55,28 +55,30 @@ static dp_status check(dnnl_status_t status, const char *what) {
 
 static dnnl_data_type_t type_of(const dp_primitive_spec *s) { return s->bf16 ? dnnl_bf16 : dnnl_f32; }
 
-// A part of a tensor that has extent `whole` in dim `cut`, or a whole one if that is 0.
-static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims, dnnl_data_type_t type, int cut,
-                            int64_t whole) {
+// A part of a tensor with the extents `all`.
+static dp_status plain_desc(dnnl_memory_desc_t *desc, int rank, const int64_t *dims, dnnl_data_type_t type,
+                            const int64_t *all) {
   dnnl_dims_t d = {0}, strides = {0};
   int64_t stride = 1;
   for (int i = rank - 1; i >= 0; i--) {
     d[i] = dims[i];
     strides[i] = stride;
-    stride *= whole && i == cut ? whole : dims[i];
+    stride *= all[i];
   }
   CALL(dnnl_memory_desc_init_by_strides(desc, rank, d, type, strides));
   return DP_OK;
 }
 
-// block: of channels; 0: plain. rows: extent of dim 2 in the tensor that this is a part of; 0: it is whole.
+// block: of channels; 0: plain. channels, rows: extents of dims 1 and 2 in the tensor that this is a part of; 0: it has
+// all of them.
 static dp_status image_desc(dnnl_memory_desc_t *desc, int rank, const dnnl_dims_t dims, dnnl_data_type_t type,
-                            int64_t block, int64_t rows) {
-  if (!block) return plain_desc(desc, rank, dims, type, 2, rows);
+                            int64_t block, int64_t channels, int64_t rows) {
   dnnl_memory_desc_t whole;
   dnnl_dims_t all, first = {0};
   memcpy(all, dims, sizeof all);
+  if (channels) all[1] = channels;
   if (rows) all[2] = rows;
+  if (!block) return plain_desc(desc, rank, dims, type, all);
   CALL(dnnl_memory_desc_init_by_tag(&whole, rank, all, type, block == 8 ? dnnl_nChw8c : dnnl_nChw16c));
   CALL(dnnl_memory_desc_init_submemory(desc, &whole, dims, first));
   return DP_OK;
@@ -84,14 +86,14 @@ static dp_status image_desc(dnnl_memory_desc_t *desc, int rank, const dnnl_dims_
 
 // Lets oneDNN choose the layout, or keeps it plain if `keep`, with nothing between its rows.
 static dp_status loose_desc(dnnl_memory_desc_t *desc, const dnnl_memory_desc_t *given, bool keep) {
-  if (keep) return plain_desc(desc, given->ndims, given->dims, given->data_type, 0, 0);
+  if (keep) return plain_desc(desc, given->ndims, given->dims, given->data_type, given->dims);
   CALL(dnnl_memory_desc_init_by_tag(desc, given->ndims, given->dims, given->data_type, dnnl_format_tag_any));
   return DP_OK;
 }
 
 static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
   const dp_geometry *g = &s->window;
-  dnnl_dims_t x = {s->samples, s->x_channels}, y = {s->samples, s->y_channels}, w;
+  dnnl_dims_t x = {s->samples, s->x_channels}, y = {s->samples, s->y_channels}, w = {0}, w_all;
   int at = 0;
   if (s->groups > 1 || s->grouped) w[at++] = s->groups;
   w[at++] = s->y_channels / s->groups;
@@ -112,9 +114,11 @@ static dp_status describe_slots(dp_primitive *p, const dp_primitive_spec *s) {
                        .argument = backward_weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS};
   p->slots[Y] = (slot){.present = true, .result = forward, .argument = forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST};
   const dnnl_data_type_t type = type_of(s), of_w = backward_weight ? dnnl_f32 : type;
-  DP_TRY(image_desc(&p->slots[X].given, 2 + g->rank, x, type, s->x_block, s->x_rows));
-  if (!pooling) DP_TRY(plain_desc(&p->slots[W].given, at, w, of_w, w_channels, s->w_channels));
-  return image_desc(&p->slots[Y].given, 2 + g->rank, y, type, s->y_block, s->y_rows);
+  memcpy(w_all, w, sizeof w_all);
+  if (s->w_channels) w_all[w_channels] = s->w_channels;
+  DP_TRY(image_desc(&p->slots[X].given, 2 + g->rank, x, type, s->x_block, s->x_all_channels, s->x_rows));
+  if (!pooling) DP_TRY(plain_desc(&p->slots[W].given, at, w, of_w, w_all));
+  return image_desc(&p->slots[Y].given, 2 + g->rank, y, type, s->y_block, s->y_all_channels, s->y_rows);
 }
 
 // Other kernels for bfloat16 compute as the instruction would, slowly.
@@ -138,7 +142,7 @@ static dp_status describe_conv(dp_primitive *p, const dp_primitive_spec *s, cons
   DP_TRY(loose_desc(&x, &p->slots[X].given, keep));
   DP_TRY(loose_desc(&w, &p->slots[W].given, keep));
   DP_TRY(loose_desc(&y, &p->slots[Y].given, keep));
-  DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s), 0, 0));
+  DP_TRY(plain_desc(&bias, 1, &s->y_channels, type_of(s), &s->y_channels));
   dnnl_convolution_desc_t desc;
   dnnl_alg_kind_t algorithm = dnnl_convolution_direct;
   if (s->kind == DP_PRIMITIVE_CONV)
@@ -263,7 +267,7 @@ static dp_status make_primitive(dp_primitive *p, const dp_primitive_spec *spec) 
   }
   if (spec->bias) {
     dnnl_memory_desc_t bias;
-    DP_TRY(plain_desc(&bias, 1, &spec->y_channels, type_of(spec), 0, 0));
+    DP_TRY(plain_desc(&bias, 1, &spec->y_channels, type_of(spec), &spec->y_channels));
     DP_TRY(make_memory(p, &bias, &p->bias));
   }
   // All steps share one scratchpad, since they run one after another. Only its size matters.

@@ -35,9 +35,9 @@ typedef struct {
   // theirs. Pooling: both alike. 0: plain.
   int64_t x_block, y_block;
   int threads;
-  // Where x, w and y are parts of the caller's tensors, what those have: the extent of the first spatial dim of x and
-  // of y, the input channels of a group of w. 0: they are whole.
-  int64_t x_rows, y_rows, w_channels;
+  // Where x, w and y are parts of the caller's tensors, what those have: channels and the extent of the first spatial
+  // dim of x and of y, the input channels of a group of w. 0: they are whole.
+  int64_t x_all_channels, y_all_channels, x_rows, y_rows, w_channels;
   bool grouped;  // w has a dim for groups, also if there is one
   // Elements of the whole tensors before any split: of one sample of x and y, and of w. Chunks (chunks.h) depend on
   // these, so they are the same on all devices.
@@ -58,6 +58,12 @@ static inline int64_t dp_primitive_sample(const dp_primitive_spec *p, bool of_x)
   int64_t count = of_x ? p->x_channels : p->y_channels;
   for (int i = 0; i < p->window.rank; i++) count *= of_x ? p->window.x[i] : p->window.y[i];
   return count;
+}
+
+// Elements from one sample of x or of y to the next, of all rows.
+static inline int64_t dp_primitive_step(const dp_primitive_spec *p, bool of_x) {
+  const int64_t all = of_x ? p->x_all_channels : p->y_all_channels, own = of_x ? p->x_channels : p->y_channels;
+  return dp_primitive_sample(p, of_x) / own * dp_max_i64(all, own);
 }
 
 // The most scratch that the primitive needs. EX_SOFTWARE: oneDNN has no primitive for this spec; for bf16, none that
