@@ -122,7 +122,7 @@ static int most_of(const dp_cuda_elementwise *e, const dp_kernel_region *r) {
     bytes = dp_max_i64(bytes, (int64_t)dp_type_bytes(r->values[e->ports[p].value].dtype));
     count++;
   }
-  return count > MAX_VECTOR_PORTS ? 1 : (int)dp_min_i64(MAX_VECTOR, DP_VECTOR_BYTES / bytes);
+  return !count || count > MAX_VECTOR_PORTS ? 1 : (int)dp_min_i64(MAX_VECTOR, DP_VECTOR_BYTES / bytes);
 }
 
 // Whether neighbours along the last merged dim are neighbours in every operand, or the same element.
