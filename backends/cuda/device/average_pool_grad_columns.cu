@@ -21,8 +21,7 @@ DP_KERNEL(dp_pool_arguments) {
   const I first = (I)(i - row * (dp_pool_x(2) / VECTOR)) * VECTOR, at = (I)(row - plane * dp_pool_x(1));
   const T *dy = (const T *)a.dy + plane * dp_pool_y_plane();
   W sum[VECTOR] = {0};
-  DP_UNROLL
-  for (int t1 = (int)dp_pool_kernel(1) - 1; t1 >= 0; t1--) {
+  for (int t1 = (int)dp_pool_kernel(1) - 1; t1 >= 0; t1--) {  // unrolled too, large windows' code fits in no cache
     const I o1 = dp_pool_window(1, at, t1);
     if (o1 < 0) continue;
     DP_UNROLL

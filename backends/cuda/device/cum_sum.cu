@@ -2,7 +2,7 @@
 // itself; REVERSE: 1 to begin at the end.
 //
 // A block goes through the row by chunks, in which each thread has neighbours. It adds these up, then the sums of the
-// threads before it, group by group, and what comes before the chunk: so the order depends on the length alone.
+// threads before it, group by group, and what comes before the chunk: so here the order depends on the length alone.
 #include "backends/cuda/device/cum_sum.h"
 #include "backends/cuda/device/vectors.h"
 

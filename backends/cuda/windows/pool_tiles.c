@@ -30,7 +30,7 @@ static bool fits(const dp_window *w, int64_t planes, const dp_pool_tiles *t) {
 }
 
 bool dp_cuda_pool_is_flat(const dp_window *w) {
-  bool flat = w->x[0] == 1 && w->y[0] == 1 && w->kernel[0] == 1;
+  bool flat = w->x[0] == 1 && w->y[0] == 1 && w->kernel[0] == 1 && w->pad[0] == 0;
   for (int d = 1; d < 3; d++) flat &= w->dilation[d] == 1 || w->kernel[d] == 1;
   return flat;
 }
