@@ -86,8 +86,8 @@ static bool is_member(const chain *c, const dp_node *node) {
   return false;
 }
 
-// Whether the node takes a variable alone, such as one that gathers it. Then it is in no region here, and can come before
-// any.
+// Whether the node takes a variable alone, such as one that gathers it. Then it is in no region here, and it can come
+// before any.
 static bool brings_variable(const dp_node *node) {
   return node->n_inputs == 1 && !node->n_waits && node->inputs[0]->kind == DP_VALUE_VARIABLE;
 }
