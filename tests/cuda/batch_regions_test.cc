@@ -1,6 +1,6 @@
 // Batch normalization and its gradient in regions on CUDA: the sum with a residual and Relu behind it, the gradient of
-// Relu and the sum of two gradients before it, are part of its launches. Every bit is that of separate launches where all
-// addresses are aligned, as plans' are.
+// Relu and the sum of two gradients before it, are part of its launches. Every bit is that of separate launches where
+// all addresses are aligned, as plans' are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -262,8 +262,8 @@ TEST(BatchRegions, LeaveOperandsThatCameToBe) {
   }
 }
 
-// No shard may need more scratch than a larger one, which plans count on: neither of fewer channels nor of fewer samples.
-// The gradient of Relu leaves bits there.
+// No shard may need more scratch than a larger one, which plans count on: neither of fewer channels nor of fewer
+// samples. The gradient of Relu leaves bits there.
 TEST(BatchRegions, NoShardNeedsMoreScratch) {
   for (bool channels_last : {false, true})
     for (int64_t n : {1, 5, 64}) {
