@@ -65,6 +65,10 @@ TEST(HardCases, TopK) {
       for (int largest : {0, 1})
         Compare("TopK", std::string(type) + "[N,8]", "K=" + std::to_string(k) + ", largest=" + std::to_string(largest),
                 {{0, odd}}, true);
+  // Rows around what a thread, a warp and a block have.
+  for (const char *length : {"15", "17", "511", "513", "1024", "4096", "5001"})
+    Compare("TopK", std::string("float32[N,") + length + "]", "K=15", {{0, Repeated(4001, 97)}}, true);
+  Compare("TopK", "bfloat16[N,1000]", "K=40, largest=0", {{0, odd}}, true);
   // More than the threads of a block, and columns.
   Compare("TopK", "float32[2,700,3]", "K=9, axis=-2", {{0, Repeated(4200, 11)}}, true);
   Compare("TopK", "int64[700]", "K=700, largest=0", {{0, Repeated(700, 13)}}, true);
@@ -98,6 +102,15 @@ TEST(HardCases, GatherElements) {
   Compare("GatherElements", "float16[4,N], int32[0,N]", "", {}, true);
   Compare("GatherElements", "float64[1], int64[700]", "", {{0, {kNan}}, {1, {0, -1}}}, true);
   Compare("GatherElements", "int16[5,4,3], int64[5,1,2]", "axis=1", {{1, {0, -4, 3}}}, true);
+  // Dims that are joined on either side of the axis, and others that are longer in the data.
+  for (const char *extents : {"[3,2,3,4], int32[3,2,3,4]", "[3,2,3,4], int32[2,2,3,4]", "[3,3,3,4], int32[3,2,3,4]",
+                              "[3,2,3,4], int32[3,2,3,2]", "[3,5,3,4], int32[1,2,2,3]"})
+    for (const char *axis : {"axis=0", "axis=1", "axis=2", "axis=3"}) {
+      Compare("GatherElements", std::string("float32") + extents, axis, {{1, {0, -1, 1, 1, 0}}}, true);
+      const std::string updates = std::string(extents).substr(std::string(extents).find("int32") + 5);
+      Compare("ScatterElements", std::string("float64") + extents + ", float64" + updates,
+              axis + std::string(", reduction=\"add\""), {{1, {0, -1, 1, 1, 0}}}, true);
+    }
 }
 
 // No index, one, all the same, as many as are sorted and merged at once and one more; slices without updates, and of no
@@ -154,6 +167,25 @@ TEST(HardCases, CumSum) {
     Compare("CumSum", "int64[N,40,2]", a, {{0, {4e18, 3e18}}}, true);
     Compare("CumSum", "float32[N,0,2]", a, {}, true);
     Compare("CumSum", "float32[N,1,1]", a, {}, true);
+  }
+}
+
+// Rows around what a thread, a group and a block take at once; many short lines, and columns.
+TEST(HardCases, CumSumOfEveryLength) {
+  for (const char *attrs : {"axis=1", "axis=1, exclusive=1", "axis=1, reverse=1", "axis=1, reverse=1, exclusive=1"}) {
+    const std::string a = attrs;
+    for (const char *length : {"7", "8", "9", "127", "128", "129", "2047", "2048", "2049", "5000"}) {
+      const std::string row = std::string("[N,") + length + "]";
+      Compare("CumSum", "float32" + row, a, {}, false);
+      Compare("CumSum", "bfloat16" + row, a, {}, false, 2);
+      Compare("CumSum", "int64" + row, a, {{0, {4e18, 3e18, -5, 1}}}, true, 1);
+    }
+    TensorOffset() = 8;  // what a thread takes cannot be read at once
+    Compare("CumSum", "float32[N,2048]", a, {}, false);
+    TensorOffset() = 0;
+    Compare("CumSum", "float32[N,31]", a, {{0, {1, kNan, 2, -kInfinity, 5}}}, false, 8193);
+    Compare("CumSum", "int16[N,9,2731]", a, {{0, Repeated(3000, 900)}}, true);
+    Compare("CumSum", "float64[N,8,2731]", a, {}, false);
   }
 }
 

@@ -85,5 +85,42 @@ TEST(Moves, PadAndOneHot) {
       Compare({"OneHot", "", "int64[N,7], , " + type + "[2]", "depth=5, axis=" + axis, 9, 1});
 }
 
+// A thread's neighbours lie in one row, in two, in many; dims are joined before, behind and between those that are
+// padded, or cut.
+TEST(Moves, PadRows) {
+  ASSERT_EQ(OpenDevice(), "");
+  const struct {
+    const char *x, *pads;
+    bool in_all;  // modes
+  } cases[] = {
+      {"[N,2,5]", "[0,0,1,0,0,1]", true}, {"[N,2,3,4]", "[0,0,1,0,0,0,2,0]", true},  {"[3,N,1]", "[0,0,1,0,0,0]", true},
+      {"[N,6]", "[0,1,0,-2]", true},      {"[N,4,3]", "[0,-1,0,0,1,0]", true},       {"[N,2,9]", "[0,0,0,0,0,0]", true},
+      {"[N,16]", "[0,8,0,40]", false},    {"[2,3,1,2]", "[1,0,0,1,0,1,0,2]", false}, {"[N,0]", "[0,2,0,3]", false},
+      {"[N,3]", "[0,-3,0,0]", false},
+  };
+  for (const auto &of : cases)
+    for (const std::string type : kTypes)
+      for (const std::string mode : {"constant", "edge", "reflect", "wrap"})
+        for (const int64_t n : {0, 1, 7})
+          if (of.in_all || mode == "constant")
+            Compare({"Pad", "", type + of.x, std::string("pads=") + of.pads + ", mode=\"" + mode + "\"", n, 1});
+}
+
+// Rows of one-hot numbers that are shorter and longer than a vector.
+TEST(Moves, OneHotRows) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const std::string type : kTypes)
+    for (const std::string depth : {"1", "3", "4", "16", "33"})
+      for (const std::string shape : {"[N]", "[N,1]", "[2,N,3]"})
+        for (const std::string axis : {"0", "1", "-1"})
+          for (const int64_t n : {0, 1, 5}) {
+            const Problem p = {
+                "OneHot", "", "int64" + shape + ", , " + type + "[2]", "depth=" + depth + ", axis=" + axis, n, 1};
+            Ready ready = Draw(p);
+            for (int64_t i = 0; i < ready.in[0].Count(); i++) ready.in[0].Set(i, double(i * 5 % 7 - 3));
+            Compare(p, ready);
+          }
+}
+
 }  // namespace
 }  // namespace dp_test

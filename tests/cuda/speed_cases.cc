@@ -114,6 +114,11 @@ const std::vector<SpeedCase> kRows = {
     {"cuda.reduce.ReduceL2", "float32[N,768]", "axes=[1]", 131072},
     {"cuda.reduce.ReduceLogSum", "float32[N,768]", "axes=[1]", 131072, 0.5, 2},
     {"cuda.reduce.ReduceSumSquare", "float32[N,768]", "axes=[1]", 131072},
+    // Elementwise functions, besides a sample of each: results of another size, rows that are no multiples of a vector.
+    {"cuda.elementwise.Greater", "float32[N,768], float32[N,768]", "", 65536, 0, 0, true},
+    {"cuda.elementwise.Add", "float32[N,50257], float32[50257]", "", 1024, 0, 0, true},
+    {"cuda.elementwise.Add", "float32[N,10], float32[10]", "", 4194304, 0, 0, true},
+    {"cuda.elementwise.Div", "float32[N,768], float32[N,1]", "", 65536, 1, 2, true},
     // Copies. Two transposes are those around the heads of attention, the third one is that from NCHW to NHWC.
     {"cuda.copy.Identity", "float32[N,768]", "", 131072},
     {"cuda.copy.Reshape", "float32[N,12,64]", "shape=[12,N,64]", 131072},

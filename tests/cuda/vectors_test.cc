@@ -45,5 +45,49 @@ TEST(Vectors, HoldResultsOfAnotherSize) {
         CheckElementwise({"Cast", "", std::string(from) + "[N,3]", std::string("to=") + to, n, 1});
 }
 
+// One byte an element: 16 of them are a vector.
+TEST(Vectors, HoldBytes) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const int64_t n : {0, 1, 15, 16, 17, 31, 33, 5000}) {
+    CheckElementwise({"Not", "", "bool[N]", "", n, 1});
+    CheckElementwise({"And", "", "bool[N], bool[N]", "", n, 1});
+    CheckElementwise({"Or", "", "bool[N,3], bool[3]", "", n, 1});
+    CheckElementwise({"Xor", "", "bool[N,8], bool[N,1]", "", n, 1});
+    CheckElementwise({"BitShift", "", "uint8[N,3], uint8[3]", "direction=\"LEFT\"", n, 1});
+    CheckElementwise({"Where", "", "bool[N,5], uint8[N,5], uint8[]", "", n, 1});
+  }
+}
+
+// Rows that are no multiples of a vector: one lies across their ends, or across several rows.
+TEST(Vectors, LieAcrossRows) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const size_t offset : {0, 8}) {
+    TensorOffset() = offset;  // 8: vectors cannot be read at once
+    for (const std::string type : {"float32", "float16", "bfloat16", "int64", "uint8"})
+      for (const char *shapes : {"[N,3], %[1,3]", "[N,3], %[N,1]", "[N,10], %[10]", "[N,2,1,5], %[2,7,1]",
+                                 "[N,1,3,1], %[5,1,3]", "[N,2,3], %[N,1,3]", "[N,1], %[1,7]"})
+        for (const int64_t n : {0, 1, 9}) {
+          std::string inputs = type + shapes;
+          inputs.replace(inputs.find('%'), 1, type);
+          CheckElementwise({"Greater", "", inputs, "", n, 1});
+          CheckElementwise({"Mul", "", inputs, "", n, 1});
+        }
+    for (const int64_t n : {1, 9, 4000}) {
+      CheckElementwise({"Equal", "", "int32[N,3], int32[3]", "", n, 1});
+      CheckElementwise({"Where", "", "bool[N,1,3], float32[2,1], float32[]", "", n, 1});
+      CheckElementwise({"Where", "", "bool[3], bfloat16[N,3], bfloat16[N,1]", "", n, 1});
+    }
+    TensorOffset() = 0;
+  }
+}
+
+// By 0 too: of floats nothing is reported.
+TEST(Vectors, DivideFloats) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (const std::string type : {"float32", "float64", "float16", "bfloat16"})
+    for (const int64_t n : {0, 1, 3, 8, 9, 1001})
+      CheckElementwise({"Div", "", type + "[N,3], " + type + "[N,3]", "", n, 1});
+}
+
 }  // namespace
 }  // namespace dp_test

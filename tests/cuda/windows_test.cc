@@ -162,6 +162,43 @@ TEST(Windows, MeansOfPadsThatDiffer) {
     }
 }
 
+// Means and their gradients by vectors, of rows of plain tensors and of channels in NHWC: rows of every vector, windows
+// apart, side by side, over each other, beyond x, of strides that divide a vector and that do not, dilated ones; pads
+// that count and that do not; addresses that are no multiples of 16.
+TEST(Windows, MeansByVectors) {
+  struct {
+    const char *x, *y, *attrs;
+    int64_t n;
+  } const cases[] = {
+      {"[N,2,6,8]", "[N,2,3,4]", "kernel_shape=[2,2], strides=[2,2]", 3},
+      {"[N,8,5,16]", "[N,8,5,16]", "kernel_shape=[3,3], pads=[1,1,1,1]", 2},
+      {"[N,16,4,24]", "[N,16,2,8]", "kernel_shape=[2,2], strides=[2,3]", 1},
+      {"[N,3,7,12]", "[N,3,4,6]", "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 2},
+      {"[N,6,9,10]", "[N,6,3,3]", "kernel_shape=[2,3], strides=[4,4], ceil_mode=1", 2},
+      {"[N,8,5,4]", "[N,8,3,2]", "kernel_shape=[2,3], strides=[2,2], ceil_mode=1, pads=[0,1,0,0]", 2},
+      {"[N,8,5,8]", "[N,8,1,4]", "kernel_shape=[5,5]", 2},
+      {"[N,8,7,8]", "[N,8,2,2]", "kernel_shape=[6,7]", 2},  // more taps than vectors go through
+      {"[N,8,6,8]", "[N,8,4,5]", "kernel_shape=[2,2], dilations=[2,3]", 2},
+      {"[N,8,1,1]", "[N,8,1,1]", "kernel_shape=[1,1]", 1},
+      {"[N,8,4,4]", "[N,8,2,2]", "kernel_shape=[2,2], strides=[2,2]", 0},
+  };
+  int number = 0;
+  for (const auto &of : cases)
+    for (const bool channels_last : {false, true})
+      for (const int counts : {0, 1}) {
+        const char *const types[] = {"float32", "bfloat16", "float16", "float32", "float64"};
+        const std::string type = types[number++ % 5];
+        const std::string attrs = of.attrs + std::string(", count_include_pad=") + std::to_string(counts);
+        for (const size_t offset : {0, 8}) {
+          TensorOffset() = offset;
+          Check({"AveragePool", "", type + of.x, attrs, of.n, 0}, "cuda.device.AveragePool", channels_last);
+          Check({"AveragePoolGrad", "dp", type + of.y, "shape=" + std::string(of.x) + ", " + attrs, of.n, 0},
+                "cuda.device.dp.AveragePoolGrad", channels_last);
+          TensorOffset() = 0;
+        }
+      }
+}
+
 // Expects maxima and their gradients of equal elements, NaN and infinities everywhere to be the reference's.
 void CheckMaxima(Random &random, const Problem &p, bool channels_last) {
   SCOPED_TRACE(p.Print() + (channels_last ? " in NHWC" : ""));

@@ -144,7 +144,7 @@ TEST_F(Commands, MemoryOfSchedules) {
   const std::string batch = std::to_string(std::stol(said[3]) * std::stol(said[4]));
   for (int i = 0; i < 2; i++) {
     const std::string err = Must("dpc compile " + said[1].str() + " --strategy=pipeline --devices=" + said[2].str() +
-                                 " --microbatches=" + said[3].str() + " --batch=" + batch +
+                                 " --threads=1 --microbatches=" + said[3].str() + " --batch=" + batch +
                                  (i ? " --schedule=gpipe" : " --schedule=1f1b") + " -o " + File("plan.bin"))
                                 .err;
     std::smatch kib;

@@ -8,7 +8,10 @@ namespace {
 
 class Memory : public Tools {
  protected:
-  std::string Compile(const std::string &options) const { return "dpc compile -o " + File("plan.bin") + " " + options; }
+  // With one thread a device, since each needs some memory of its own, and machines have more of them or fewer.
+  std::string Compile(const std::string &options) const {
+    return "dpc compile --threads=1 -o " + File("plan.bin") + " " + options;
+  }
   // The text after `before`, up to a space, a comma and space, or a colon.
   static std::string After(const std::string &text, const std::string &before) {
     size_t at = text.find(before);

@@ -7,7 +7,7 @@ DP_KERNEL(dp_pool_arguments) {
   I o[3];
   const T *x = (const T *)a.x + dp_pool_x_begin(dp_pool_place_in_y(i, o));
   const dp_pool_box box = dp_pool_box_of(o);
-  const double count = dp_average_count(o, a.padding != 0);
+  const double count = dp_average_count(o);
   double sum = 0;
   DP_POOL_EACH_TAP(box, tap) sum += (double)GET(x[(dp_i64)tap * NEIGHBOURS]);
   ((T *)a.result)[i] = PUT(count > 0 ? sum / count : 0);

@@ -13,7 +13,7 @@ DP_KERNEL(dp_pool_arguments) {
       for (I t2 = dp_pool_kernel(2) - 1; t2 >= 0; t2--) {
         const I o[] = {dp_pool_window(0, at[0], t0), dp_pool_window(1, at[1], t1), dp_pool_window(2, at[2], t2)};
         if (o[0] < 0 || o[1] < 0 || o[2] < 0) continue;
-        const W count = (W)dp_average_count(o, a.padding != 0);
+        const W count = (W)dp_average_count(o);
         sum += count > 0 ? GET(dy[(dp_i64)dp_pool_y_at(o[0], o[1], o[2]) * NEIGHBOURS]) / count : 0;
       }
   ((T *)a.result)[i] = PUT(sum);

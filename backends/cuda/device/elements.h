@@ -9,6 +9,7 @@ enum { DP_ELEMENTS_RANK = 8 };  // the most dims
 // extents: of the indices; data_extents: of the data.
 typedef struct {
   long long count, rank, axis;  // count: results of Gather, or lines of indices along the axis
+  long long narrow;             // whether indices are counted in 32 bits
   long long extents[DP_ELEMENTS_RANK], data_extents[DP_ELEMENTS_RANK];
   long long length, inner, data_inner;  // indices of a line; the distance of its elements, in indices and data
   dp_index_dim dim;
@@ -20,12 +21,13 @@ typedef struct {
 // Where in the data the line begins that position i of the indices lies on.
 DP_DEVICE dp_i64 dp_elements_line(const dp_elements_arguments *a, dp_i64 i) {
   dp_i64 offset = 0, stride = 1;
-  for (int d = (int)a->rank - 1; d >= 0; d--) {
-    if (d != a->axis) offset += i % a->extents[d] * stride;
-    i /= a->extents[d];
+  for (int d = (int)a->rank - 1; d > 0; d--) {
+    const dp_i64 before = a->narrow ? (dp_i64)((dp_u32)i / (dp_u32)a->extents[d]) : i / a->extents[d];
+    if (d != a->axis) offset += (i - before * a->extents[d]) * stride;
+    i = before;
     stride *= a->data_extents[d];
   }
-  return offset;
+  return a->axis ? offset + i * stride : offset;
 }
 
 #endif

@@ -5,7 +5,7 @@
 enum { DP_PAD_RANK = 8 };  // the most dims
 
 typedef struct {
-  long long count, rank, mode;  // mode: dp_pad_mode of ir/ops/pad.h
+  long long count, aligned;  // aligned: whether y is at a multiple of a vector
   long long x_extents[DP_PAD_RANK], y_extents[DP_PAD_RANK], begin[DP_PAD_RANK];
   unsigned long long constant;  // its bits
   const void *x;

@@ -32,10 +32,20 @@ typedef struct {
   I at[3], count[3];
 } dp_pool_box;
 
+// Whether no window has a tap before x, or beyond `more` elements behind it. The compiler knows it.
+DP_DEVICE bool dp_pool_is_inside(int d, I before, I more) {
+  const I last =
+      (dp_pool_y(d) - 1) * dp_pool_stride(d) - dp_pool_pad(d) + (dp_pool_kernel(d) - 1) * dp_pool_dilation(d);
+  return dp_pool_pad(d) <= before && last < dp_pool_x(d) + more;
+}
+
 DP_DEVICE dp_pool_box dp_pool_box_of(const I *o) {
   dp_pool_box box;
   DP_UNROLL
   for (int d = 0; d < 3; d++) {
+    box.at[d] = o[d] * dp_pool_stride(d) - dp_pool_pad(d);
+    box.count[d] = dp_pool_kernel(d);
+    if (dp_pool_is_inside(d, 0, 0)) continue;
     const I dilation = dp_pool_dilation(d), begin = o[d] * dp_pool_stride(d) - dp_pool_pad(d);
     const I room = dp_pool_x(d) - begin, first = begin < 0 ? (dilation - 1 - begin) / dilation : 0;
     I end = room > 0 ? (room + dilation - 1) / dilation : 0;  // taps t with t * dilation < room

@@ -10,6 +10,8 @@
 //
 // A thread takes as many neighbouring elements as 16 bytes hold of the widest type, and reads and writes those of each
 // operand and result at once; where addresses are not aligned for that, and at the end, it takes them one by one.
+// Where rows are no multiples of a vector, so that one may lie across their ends, an operand that is broadcast is
+// stepped through: it is read element by element, from offsets that are counted on, not divided out for each.
 // Floats of 16 bits among them are computed with in pairs (backends/cuda/device/pairs.h).
 #include "backends/cuda/kernels/elementwise.h"
 
@@ -37,7 +39,7 @@ typedef struct {
 } port;
 
 // MAX_VECTOR: elements of a thread. MAX_VECTOR_PORTS: operands and results that are kept in registers for it.
-enum { MAX_VECTOR = 8, MAX_VECTOR_PORTS = 12 };
+enum { MAX_VECTOR = 16, MAX_VECTOR_PORTS = 12 };
 enum { HEAD = 5, MAX_WORDS = HEAD + DP_CUDA_MAX_ELEMENTWISE * (DP_MAX_RANK + 1) + DP_MAX_RANK };
 
 struct dp_cuda_elementwise {
@@ -46,6 +48,7 @@ struct dp_cuda_elementwise {
   int rank;  // merged dims; 0 where no operand is strided
   int64_t extents[DP_MAX_RANK];
   int vector;  // elements that a thread takes at once; 1: no more than one
+  bool steps;  // vectors lie across the ends of rows: operands that are strided are stepped through
   bool moves;  // no member computes: elements keep their bits, whatever their type
   bool pairs;  // a vector is gone through by two elements, since there are floats of 16 bits
   int n_ports;
@@ -109,12 +112,15 @@ static form form_of(const dp_cuda_elementwise *e, const port *p) {
   return is_single ? SINGLE : is_dense ? DENSE : STRIDED;
 }
 
-// Whether a member reports places.
+static bool is_floating(const dp_cuda_expression *x, dp_dtype from) { return dp_type_is_float(from) && x->floating; }
+
+// Whether a member reports places: floats may be divided by 0.
 static bool reports(const dp_kernel_region *r, int first, int end) {
   for (int m = first; m < end; m++) {
     dp_member_spec made;
     dp_member_spec_make(r, m, r->values, &made);
-    if (dp_cuda_expression_of(&made.spec)->refused) return true;
+    const dp_cuda_expression *x = dp_cuda_expression_of(&made.spec);
+    if (x->refused && !is_floating(x, made.inputs[0].dtype)) return true;
   }
   return false;
 }
@@ -144,32 +150,62 @@ static void set_dims(dp_cuda_elementwise *e, const dp_kernel_region *r, const dp
   if (!strided) e->rank = 0;
 }
 
-// Whether vectors of so many elements lie along the last merged dim, at offsets that are multiples of them.
-static bool is_in_vectors(const dp_cuda_elementwise *e, const port *p, int vector) {
-  if (p->form != STRIDED) return true;
-  if (p->strides[e->rank - 1] > 1) return false;
-  for (int d = 0; d < e->rank - 1 && p->strides[e->rank - 1]; d++)
-    if (p->strides[d] % vector) return false;
+// ---- vectors --------------------------------------------------------------------------------------------------------
+
+// Whether the operand or result is read or written by vectors.
+static bool in_vectors(const dp_cuda_elementwise *e, int p) {
+  return e->ports[p].form == DENSE || (e->ports[p].form == STRIDED && !e->steps && e->ports[p].strides[e->rank - 1]);
+}
+
+static bool is_stepped(const dp_cuda_elementwise *e, int p) { return e->steps && e->ports[p].form == STRIDED; }
+
+// Whether the operand's elements differ within a vector.
+static bool varies(const dp_cuda_elementwise *e, int p) { return in_vectors(e, p) || is_stepped(e, p); }
+
+// The most elements of a vector; 1 where too many operands and results vary to be held in registers.
+static int most_of(const dp_cuda_elementwise *e, const dp_kernel_region *r) {
+  int64_t bytes = 1;
+  int count = 0;
+  for (int p = 0; p < e->n_ports; p++) {
+    if (!varies(e, p)) continue;
+    bytes = dp_max_i64(bytes, (int64_t)dp_type_bytes(r->values[e->ports[p].value].dtype));
+    count++;
+  }
+  return count > MAX_VECTOR_PORTS ? 1 : (int)dp_min_i64(MAX_VECTOR, DP_VECTOR_BYTES / bytes);
+}
+
+// Whether neighbours along the last merged dim are neighbours in every operand, or the same element.
+static bool runs_along(const dp_cuda_elementwise *e) {
+  for (int p = 0; p < e->n_ports; p++)
+    if (e->ports[p].form == STRIDED && e->ports[p].strides[e->rank - 1] > 1) return false;
   return true;
 }
 
-// Whether the operand's elements differ within a vector.
-static bool varies(const dp_cuda_elementwise *e, int p) {
-  return e->ports[p].form == DENSE || (e->ports[p].form == STRIDED && e->ports[p].strides[e->rank - 1]);
+// Whether vectors of so many elements lie within rows, at offsets that are multiples of them.
+static bool is_whole(const dp_cuda_elementwise *e, int vector) {
+  if (e->rank && e->extents[e->rank - 1] % vector) return false;
+  for (int p = 0; p < e->n_ports; p++)
+    for (int d = 0; d < e->rank - 1 && in_vectors(e, p); d++)
+      if (e->ports[p].form == STRIDED && e->ports[p].strides[d] % vector) return false;
+  return true;
 }
 
-static int vector_of(const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
-  int bytes = 1, count = 0;
-  for (int p = 0; p < e->n_ports; p++) {
-    if (!varies(e, p)) continue;
-    bytes = (int)dp_max_i64(bytes, (int64_t)dp_type_bytes(r->values[e->ports[p].value].dtype));
-    count++;
-  }
-  const int vector = (int)dp_min_i64(MAX_VECTOR, DP_VECTOR_BYTES / bytes);
-  if (count > MAX_VECTOR_PORTS || (e->rank && e->extents[e->rank - 1] % vector)) return 1;
+static bool results_are_dense(const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
   for (int p = 0; p < e->n_ports; p++)
-    if (!is_in_vectors(e, &e->ports[p], vector)) return 1;
-  return reports(r, first, end) ? 1 : vector;  // places one by one
+    if (e->ports[p].form != DENSE && is_made(r, first, end, e->ports[p].value)) return false;
+  return true;
+}
+
+static void choose_vector(dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
+  const int most = most_of(e, r);
+  e->vector = 1;
+  if (most == 1 || reports(r, first, end) || !runs_along(e)) return;  // places are reported one by one
+  for (int vector = most; vector > 1 && vector >= most / 2 && e->vector == 1; vector /= 2)
+    if (is_whole(e, vector)) e->vector = vector;
+  if (e->vector > 1 || !results_are_dense(e, r, first, end)) return;
+  e->steps = true;
+  e->steps = most_of(e, r) > 1;  // what is stepped through varies too
+  e->vector = e->steps ? most : 1;
 }
 
 // ---- the function's text --------------------------------------------------------------------------------------------
@@ -190,23 +226,39 @@ static void write_offset(FILE *to, const dp_cuda_elementwise *e, int p) {
     fputs(e->ports[p].form == DENSE ? "i" : "0", to);
 }
 
-static void write_offsets(FILE *to, const dp_cuda_elementwise *e) {
+// counted: coordinates are kept, to be counted on by write_step.
+static void write_offsets(FILE *to, const dp_cuda_elementwise *e, bool counted) {
   if (!e->rank) return;
-  fputs("    dp_i64 rest = i, at;\n", to);
+  fprintf(to, "    dp_i64 rest = i, at%s;\n", e->rank > 1 ? ", before" : "");
   for (int p = 0; p < e->n_ports; p++)
     if (e->ports[p].form == STRIDED) fprintf(to, "    dp_i64 o%d = 0;\n", p);
   for (int d = e->rank - 1; d >= 0; d--) {
     if (d > 0)
       fprintf(to,
-              "    at = a.narrow ? (dp_i64)((dp_u32)rest %% (dp_u32)a.extents[%d]) : rest %% a.extents[%d];\n"
-              "    rest = a.narrow ? (dp_i64)((dp_u32)rest / (dp_u32)a.extents[%d]) : rest / a.extents[%d];\n",
-              d, d, d, d);
+              "    before = a.narrow ? (dp_i64)((dp_u32)rest / (dp_u32)a.extents[%d]) : rest / a.extents[%d];\n"
+              "    at = rest - before * a.extents[%d];\n"
+              "    rest = before;\n",
+              d, d, d);
     else
       fputs("    at = rest;\n", to);
+    if (d > 0 && counted) fprintf(to, "    dp_i64 c%d = at;\n", d);
     for (int p = 0; p < e->n_ports; p++)
       if (e->ports[p].form == STRIDED && e->ports[p].strides[d])
         fprintf(to, "    o%d += at * a.strides[%d][%d];\n", p, p, d);
   }
+}
+
+// Goes on to the next element: along dim d and, at its end, along the one before.
+static void write_step(FILE *to, const dp_cuda_elementwise *e, int d) {
+  for (int p = 0; p < e->n_ports; p++)
+    if (is_stepped(e, p) && e->ports[p].strides[d]) fprintf(to, "      o%d += a.strides[%d][%d];\n", p, p, d);
+  if (!d) return;
+  fprintf(to, "      if (++c%d == a.extents[%d]) {\n      c%d = 0;\n", d, d, d);
+  for (int p = 0; p < e->n_ports; p++)
+    if (is_stepped(e, p) && e->ports[p].strides[d])
+      fprintf(to, "      o%d -= a.extents[%d] * a.strides[%d][%d];\n", p, d, p, d);
+  write_step(to, e, d - 1);
+  fputs("      }\n", to);
 }
 
 static const dp_cuda_type *type_in(const dp_cuda_elementwise *e, dp_dtype dtype) {
@@ -292,7 +344,7 @@ static writing writing_of(const dp_cuda_elementwise *e, const dp_kernel_region *
                .result = made.outputs[0].dtype};
   w.t = type_in(e, w.from), w.to_type = type_in(e, w.result);
   for (int i = 0; i < w.member->n_inputs; i++) w.of[i] = type_in(e, made.inputs[i].dtype);
-  const bool floating = dp_type_is_float(w.from) && w.x->floating;
+  const bool floating = is_floating(w.x, w.from);
   w.checked = w.x->refused && !floating;
   w.expression = floating ? w.x->floating : w.x->integer;
   if (floating && w.x->half && is_half(w.t) && is_half(w.to_type)) w.expression = w.x->half;
@@ -385,7 +437,7 @@ static void write_result(FILE *to, const dp_cuda_elementwise *e, const dp_kernel
 
 static void write_one_by_one(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
   fprintf(to, "  for (dp_i64 i = a.vectors * %d + dp_index(); i < a.count; i += dp_stride()) {\n", e->vector);
-  write_offsets(to, e);
+  write_offsets(to, e, false);
   for (int p = 0; p < e->n_ports; p++)
     if (!is_made(r, first, end, e->ports[p].value)) write_operand(to, e, r, p, ELEMENT);
   for (int m = first; m < end; m++) write_member(to, e, r, m);
@@ -394,26 +446,51 @@ static void write_one_by_one(FILE *to, const dp_cuda_elementwise *e, const dp_ke
   fputs("  }\n", to);
 }
 
-// Vectors of operands are x0, x1 .., by the number of the port, those of results y2 ..; l is the place in them.
+// Reads the vectors that are stepped through, element by element. The last step's offsets are not used, nor read.
+static void write_stepped(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r) {
+  for (int p = 0; p < e->n_ports; p++)
+    if (is_stepped(e, p)) fprintf(to, "    LOCAL(vector%d) x%d;\n", p, p);
+  fprintf(to, "    DP_UNROLL\n    for (int l = 0; l < %d; l++) {\n", e->vector);
+  for (int p = 0; p < e->n_ports; p++) {
+    const dp_cuda_type *type = type_in(e, r->values[e->ports[p].value].dtype);
+    if (!is_stepped(e, p)) continue;
+    if (e->pairs && is_half(type))
+      fprintf(to, "      x%d.e[l / 2] = (l %% 2 ? x%d.e[l / 2] : 0) | (dp_u32)", p, p);
+    else
+      fprintf(to, "      x%d.e[l] = ", p);
+    write_element(to, e, p, type);
+    fputs(e->pairs && is_half(type) ? ".bits << l % 2 * 16;\n" : ";\n", to);
+  }
+  write_step(to, e, e->rank - 1);
+  fputs("    }\n", to);
+}
+
+// Vectors of operands are x0, x1 .., by the number of the port, those of results y2 ..
+static void write_loads(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
+  for (int p = 0; p < e->n_ports; p++) {
+    const char *stored = type_in(e, r->values[e->ports[p].value].dtype)->stored;
+    if (is_made(r, first, end, e->ports[p].value)) {
+      fprintf(to, "    LOCAL(vector%d) y%d;\n", p, p);
+    } else if (in_vectors(e, p)) {
+      fprintf(to, "    const LOCAL(vector%d) x%d = *(const LOCAL(vector%d) *)((const %s *)a.at[%d] + ", p, p, p, stored,
+              p);
+      write_offset(to, e, p);
+      fputs(");\n", to);
+    } else if (!is_stepped(e, p)) {
+      write_operand(to, e, r, p, e->pairs ? REPEATED : ELEMENT);
+    }
+  }
+  if (e->steps) write_stepped(to, e, r);
+}
+
+// l is the place in vectors.
 static void write_vectors(FILE *to, const dp_cuda_elementwise *e, const dp_kernel_region *r, int first, int end) {
   fprintf(to,
           "  for (dp_i64 t = dp_index(); t < a.vectors; t += dp_stride()) {\n"
           "    const dp_i64 i = t * %d;\n",
           e->vector);
-  write_offsets(to, e);
-  for (int p = 0; p < e->n_ports; p++) {
-    const char *stored = type_in(e, r->values[e->ports[p].value].dtype)->stored;
-    if (is_made(r, first, end, e->ports[p].value)) {
-      fprintf(to, "    LOCAL(vector%d) y%d;\n", p, p);
-    } else if (varies(e, p)) {
-      fprintf(to, "    const LOCAL(vector%d) x%d = *(const LOCAL(vector%d) *)((const %s *)a.at[%d] + ", p, p, p, stored,
-              p);
-      write_offset(to, e, p);
-      fputs(");\n", to);
-    } else {
-      write_operand(to, e, r, p, e->pairs ? REPEATED : ELEMENT);
-    }
-  }
+  write_offsets(to, e, e->steps);
+  write_loads(to, e, r, first, end);
   const source as = e->pairs ? OF_PAIRS : OF_VECTOR;
   fprintf(to, "    DP_UNROLL\n    for (int l = 0; l < %d; l++) {\n", e->pairs ? e->vector / 2 : e->vector);
   for (int p = 0; p < e->n_ports; p++)
@@ -508,7 +585,7 @@ dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, in
   dp_status status = add_ports(e, region, first, end, kept);
   if (!status) {
     set_dims(e, region, frame, order_of(region, first, end));
-    e->vector = vector_of(e, region, first, end);
+    choose_vector(e, region, first, end);
     e->pairs = e->vector > 1 && has_halves(e, region, first, end);
     status = add_function(e, region, first, end);
   }
@@ -523,7 +600,7 @@ dp_status dp_cuda_elementwise_make(const dp_kernel_region *region, int first, in
 static int64_t count_vectors(const dp_cuda_elementwise *e, const dp_cuda_values *values) {
   if (e->vector == 1) return 0;
   for (int p = 0; p < e->n_ports; p++)
-    if (varies(e, p) && (uintptr_t)dp_cuda_value_at(values, e->ports[p].value) % DP_VECTOR_BYTES) return 0;
+    if (in_vectors(e, p) && (uintptr_t)dp_cuda_value_at(values, e->ports[p].value) % DP_VECTOR_BYTES) return 0;
   return e->count / e->vector;
 }
 

@@ -11,6 +11,8 @@
 
 _Static_assert((int)DP_TOP_K_THREADS == (int)DP_BLOCK_MOST, "a block has room for what each thread finds");
 
+enum { EACH = 16 };  // elements of a thread, unless a row has more than a block's threads take
+
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const dp_dtype dtype = spec->inputs[0].dtype;
   char defines[256];
@@ -26,7 +28,8 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
   const int64_t *x = dp_in_extents(spec, 0), inner = dp_product(x, axis + 1, rank);
   const dp_top_k_arguments a = {x[axis], dp_out_extents(spec, 0)[axis], inner, in[0], out[0], out[1]};
   if (!a.count) return DP_OK;
-  return dp_cuda_launch(queue, state, dp_product(x, 0, axis) * inner, dp_cuda_row_threads(a.length), &a, sizeof a);
+  const int threads = dp_cuda_row_threads((a.length + EACH - 1) / EACH);
+  return dp_cuda_launch(queue, state, dp_product(x, 0, axis) * inner, threads, &a, sizeof a);
 }
 
 const dp_kernel dp_kernel_cuda_TopK = {

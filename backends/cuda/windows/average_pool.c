@@ -5,7 +5,8 @@
 #include "backends/cuda/windows/pool.h"
 #include "ir/kernel/extents.h"
 
-static const dp_cuda_pool pool = {"average_pool", dp_cuda_source_average_pool, .x = 0, .dy = -1};
+static const dp_cuda_pool pool = {"average_pool", dp_cuda_source_average_pool, .rows = dp_cuda_source_average_pool_rows,
+                                  .x = 0, .dy = -1};
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_cuda_pool_prepare(spec, &pool, state); }
 

@@ -5,7 +5,12 @@
 #include "backends/cuda/windows/pool.h"
 #include "ir/kernel/extents.h"
 
-static const dp_cuda_pool pool = {"average_pool_grad", dp_cuda_source_average_pool_grad, .x = -1, .dy = 0};
+static const dp_cuda_pool pool = {"average_pool_grad",
+                                  dp_cuda_source_average_pool_grad,
+                                  .rows = dp_cuda_source_average_pool_grad_rows,
+                                  .columns = dp_cuda_source_average_pool_grad_columns,
+                                  .x = -1,
+                                  .dy = 0};
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_cuda_pool_prepare(spec, &pool, state); }
 

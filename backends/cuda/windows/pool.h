@@ -9,8 +9,9 @@
 typedef struct {
   const char *name, *source;  // of the function
   const char *tiles;          // of the one that computes tiles, where they can be; NULL: there is none
-  const char *rows;  // of the one that computes vectors of channels in NHWC, where it can be; NULL: there is none
-  int x, dy;         // operands; -1: the operator has none. Without x, the result has its extents.
+  // Of those that compute vectors, where they can be, of channels in NHWC and of rows of plain x; NULL: there is none.
+  const char *rows, *columns;
+  int x, dy;  // operands; -1: the operator has none. Without x, the result has its extents.
 } dp_cuda_pool;
 
 dp_status dp_cuda_pool_prepare(const dp_kernel_spec *spec, const dp_cuda_pool *pool, void **state) DP_MUST_USE;

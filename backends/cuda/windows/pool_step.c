@@ -24,14 +24,15 @@ static dp_pool_dim dim_of(const dp_local *x, int d) {
 }
 
 // The constants of pool.h.
-static void write_window(const dp_window *w, int64_t neighbours, char *text, size_t room) {
+static void write_window(const dp_kernel_spec *spec, const dp_window *w, int64_t neighbours, char *text, size_t room) {
   const struct {
     const char *name;
     const int64_t *of;
   } lists[] = {{"EXTENTS", w->x},         {"WINDOWS", w->y}, {"KERNEL", w->kernel},  {"STRIDE", w->stride},
                {"DILATION", w->dilation}, {"PAD", w->pad},   {"PAD_END", w->pad_end}};
-  size_t n = (size_t)snprintf(text, room, "#define I %s\n#define NEIGHBOURS %lld\n",
-                              dp_cuda_window_is_small(w) ? "int" : "dp_i64", (long long)neighbours);
+  size_t n = (size_t)snprintf(text, room, "#define I %s\n#define NEIGHBOURS %lld\n#define PADDING %d\n",
+                              dp_cuda_window_is_small(w) ? "int" : "dp_i64", (long long)neighbours,
+                              dp_node_int(spec->node, "count_include_pad", 0) != 0);
   for (size_t i = 0; i < DP_COUNT(lists) && n < room; i++)
     n += (size_t)snprintf(text + n, room - n, "#define %s %lld, %lld, %lld\n", lists[i].name, (long long)lists[i].of[0],
                           (long long)lists[i].of[1], (long long)lists[i].of[2]);
@@ -49,7 +50,7 @@ static dp_status add_elements(const dp_kernel_spec *spec, const dp_cuda_pool *po
   const bool nhwc = spec->inputs[0].layout == DP_LAYOUT_NHWC;
   char window[1024], all[1600], tile[512];
   dp_pool_tiles tiles;
-  write_window(w, nhwc ? dp_max_i64(1, a->channels) : 1, window, sizeof window);
+  write_window(spec, w, nhwc ? dp_max_i64(1, a->channels) : 1, window, sizeof window);
   if (!pool->tiles || nhwc || !a->count || !w->y_plane || !dp_cuda_window_is_small(w) ||
       !dp_cuda_pool_tiles(w, a->planes, &tiles))
     return add_function(spec, pool, window, pool->source, dp_cuda_blocks(a->count), &s->elements);
@@ -58,25 +59,30 @@ static dp_status add_elements(const dp_kernel_spec *spec, const dp_cuda_pool *po
   return add_function(spec, pool, all, pool->tiles, tiles.blocks, &s->elements);
 }
 
-// The function of vectors of channels in NHWC, where there is one. Gradients take tiles, all else an element of the
-// result for each thread.
+// The function of vectors, of channels in NHWC and of rows of plain x, where there is one. Gradients of maxima take
+// tiles, all else a vector of the result for each thread.
 static dp_status add_vectors(const dp_kernel_spec *spec, const dp_cuda_pool *pool, const dp_window *w, step *s) {
   const dp_pool_arguments *a = &s->arguments;
-  const int64_t bytes = (int64_t)dp_type_bytes(spec->inputs[0].dtype);
+  const bool nhwc = spec->inputs[0].layout == DP_LAYOUT_NHWC;
+  const char *source = nhwc ? pool->rows : pool->columns;
+  const int64_t bytes = (int64_t)dp_type_bytes(spec->inputs[0].dtype), neighbours = nhwc ? a->channels : w->x[2];
   int64_t vector = DP_VECTOR_BYTES / bytes;
-  while (a->channels % vector) vector /= 2;
-  const bool has_vectors = pool->rows && spec->inputs[0].layout == DP_LAYOUT_NHWC && vector > 1 && a->count &&
-                           w->x_plane && w->y_plane && dp_cuda_window_is_small(w) && dp_cuda_pool_is_flat(w) &&
-                           !dp_has_out(spec, 1);
+  while (neighbours % vector) vector /= 2;
+  const bool has_vectors = source && vector > 1 && a->count && w->x_plane && w->y_plane && dp_cuda_window_is_small(w) &&
+                           dp_cuda_pool_is_flat(w) && w->kernel_plane <= DP_POOL_VECTOR_TAPS && !dp_has_out(spec, 1);
+  char window[1024], all[1600], tile[512] = "";
+  int64_t blocks = dp_cuda_blocks(a->count / vector);
   dp_pool_tiles tiles;
-  if (!has_vectors || !dp_cuda_pool_tiles_nhwc(w, a->planes / a->channels, a->channels / vector, &tiles)) return DP_OK;
-  char window[1024], all[1600], tile[512];
-  write_window(w, a->channels, window, sizeof window);
-  dp_cuda_pool_tiles_write(w, &tiles, tile, sizeof tile);
+  if (!has_vectors) return DP_OK;
+  if (pool->tiles) {
+    if (!dp_cuda_pool_tiles_nhwc(w, a->planes / a->channels, a->channels / vector, &tiles)) return DP_OK;
+    dp_cuda_pool_tiles_write(w, &tiles, tile, sizeof tile);
+    blocks = tiles.blocks;
+  }
+  write_window(spec, w, nhwc ? a->channels : 1, window, sizeof window);
   snprintf(all, sizeof all, "%s%s#define VECTOR %lld\n", window, tile, (long long)vector);
-  const int64_t blocks = pool->dy < 0 ? dp_cuda_blocks(a->count / vector) : tiles.blocks;
   s->vector_bytes = (uint64_t)(vector * bytes);
-  return add_function(spec, pool, all, pool->rows, blocks, &s->vectors);
+  return add_function(spec, pool, all, source, blocks, &s->vectors);
 }
 
 dp_status dp_cuda_pool_prepare(const dp_kernel_spec *spec, const dp_cuda_pool *pool, void **state) {
@@ -85,7 +91,6 @@ dp_status dp_cuda_pool_prepare(const dp_kernel_spec *spec, const dp_cuda_pool *p
   DP_TRY(dp_window_make(spec, x, NULL, &window));
   step made = {.arguments = {.count = dp_local_count(&spec->outputs[0].local),
                              .planes = x->extents[0] * x->extents[1],
-                             .padding = dp_node_int(spec->node, "count_include_pad", 0) != 0,
                              .channels = x->extents[1],
                              .whole_channels = x->whole[1],
                              .dims = {dim_of(x, 0), dim_of(x, 1)},

@@ -8,8 +8,8 @@
 // A cell that a thread computes has at most so many elements, and so many windows that cover some of it.
 enum { CELL_ELEMENTS = 16, CELL_COVERS = 9 };
 // In NHWC: vectors of channels, and cells along a dim, that a tile has at most: 18 x 10 windows of 24 bytes a vector
-// fit into shared memory. More taps than that are not worth it.
-enum { NHWC_VECTORS = 8, NHWC_CELLS = 10, NHWC_TAPS = 25 };
+// fit into shared memory.
+enum { NHWC_VECTORS = 8, NHWC_CELLS = 10 };
 enum { ENOUGH_BLOCKS = 1024 };  // that keep a GPU busy
 
 static int64_t pieces(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
@@ -51,7 +51,7 @@ static void count_tiles(const dp_window *w, int64_t of_each, dp_pool_tiles *t) {
 static int64_t even_part(int64_t whole) { return pieces(whole, pieces(whole, NHWC_CELLS)); }
 
 bool dp_cuda_pool_tiles_nhwc(const dp_window *w, int64_t samples, int64_t vectors, dp_pool_tiles *tiles) {
-  if (!dp_cuda_pool_is_flat(w) || !is_by_cells(w) || w->kernel_plane > NHWC_TAPS) return false;
+  if (!dp_cuda_pool_is_flat(w) || !is_by_cells(w) || w->kernel_plane > DP_POOL_VECTOR_TAPS) return false;
   dp_pool_tiles t = {.vectors = dp_min_i64(vectors, NHWC_VECTORS),
                      .rows = even_part(cells(w, 1)),
                      .columns = even_part(cells(w, 2)),
