@@ -2,8 +2,9 @@
 // result: the sum with a residual, Relu, or both in this order; and its gradient with the gradient of Relu that it is
 // computed from, and the sum of two gradients that alone this takes. What Relu's gradient makes may have other users.
 //
-// All members of a region follow each other, so what any of them takes from outside must be there before the first.
-// Then regions cannot wait for each other. Of two normalizations that are added, the later one makes the region.
+// All members of a region follow each other, so what any of them takes from outside must be there before the first, or
+// be a variable that is brought for it. Then regions cannot wait for each other. Of two normalizations that are added,
+// the later one makes the region.
 #include <string.h>
 
 #include "passes/base/pass.h"
@@ -85,14 +86,21 @@ static bool is_member(const chain *c, const dp_node *node) {
   return false;
 }
 
-// Whether all that the members take from outside is there before the first of them.
+// Whether the node takes a variable alone, such as one that gathers it. Then it is in no region here, and it can come
+// before any.
+static bool brings_variable(const dp_node *node) {
+  return node->n_inputs == 1 && !node->n_waits && node->inputs[0]->kind == DP_VALUE_VARIABLE;
+}
+
+// Whether all that the members take from outside is there before the first of them, or can be.
 static bool can_follow(const work *w, const chain *c) {
   const int32_t first = c->members[0]->id;
   if (w->segment[first] != w->segment[c->members[c->count - 1]->id]) return false;
   for (int m = 0; m < c->count; m++)
     for (int k = 0; k < c->members[m]->n_inputs; k++) {
       const dp_value *x = c->members[m]->inputs[k];
-      if (x && x->producer && !is_member(c, x->producer) && x->producer->id > first) return false;
+      if (!x || !x->producer || is_member(c, x->producer) || brings_variable(x->producer)) continue;
+      if (x->producer->id > first) return false;
     }
   return true;
 }

@@ -18,9 +18,11 @@ struct DrawnBatch : RegionBuilder {
     int64_t groups = 0;    // with statistics of their own; 0: the whole batch has some
     bool sums = true;      // results of the gradient besides dX
     const char *op = "Relu";
+    bool adds_x = false;  // what is added is x
   };
   int normalization = 0;                                  // the member
   int x = 0, other = -1, dy = -1, z = -1, variance = -1;  // of `made`
+  int y = -1, given = -1;  // of `made`: the last of the chain or dX; what Relu's gradient makes
 
   explicit DrawnBatch(const Around &a) : RegionBuilder(7) {
     if (a.gradient)
@@ -56,23 +58,23 @@ struct DrawnBatch : RegionBuilder {
     std::vector<dp_attr> attrs = Groups(a);
     if (!a.groups) attrs = {Int("training_mode", a.training), Int("unbiased", UpTo(2))};
     const bool ends = !a.adds && !a.relu;
-    int y = Add(a.groups ? "dp" : "", a.groups ? "GroupedBatchNormalization" : "BatchNormalization", in, a.dtype, a.x,
-                ends || (a.kept && !a.adds), attrs);
+    y = Add(a.groups ? "dp" : "", a.groups ? "GroupedBatchNormalization" : "BatchNormalization", in, a.dtype, a.x,
+            ends || (a.kept && !a.adds), attrs);
     for (int k = 0; k < 4 && (a.training || a.groups); k++)
       AddResult(a.statistics, a.groups && k < 2 ? saved : channels, true);
     if (a.adds) {
-      other = Operand(a.dtype, a.x);
+      other = a.adds_x ? x : Operand(a.dtype, a.x);
       y = Add("", "Add", UpTo(2) ? std::vector<int>{other, y} : std::vector<int>{y, other}, a.dtype, a.x,
               !a.relu || a.kept);
     }
-    if (a.relu) Add("", a.op, {y}, a.dtype, a.x, true);
+    if (a.relu) y = Add("", a.op, {y}, a.dtype, a.x, true);
   }
 
   void DrawGradient(const Around &a) {
     const std::vector<int64_t> channels = {a.x[1]},
                                saved = a.groups ? std::vector<int64_t>{a.groups, a.x[1]} : channels;
     dy = Operand(a.dtype, a.x);
-    int given = dy;
+    given = dy;
     if (a.adds) {
       other = Operand(a.dtype, a.x);
       given = Add("", "Add", {given, other}, a.dtype, a.x, false);
@@ -83,9 +85,9 @@ struct DrawnBatch : RegionBuilder {
     }
     x = Operand(a.dtype, a.x);
     normalization = int(list.size());
-    Add("dp", a.groups ? "GroupedBatchNormalizationGrad" : "BatchNormalizationGrad",
-        {x, Operand(a.statistics, channels), Operand(a.statistics, saved), Operand(a.statistics, saved), given},
-        a.dtype, a.x, true, Groups(a));
+    y = Add("dp", a.groups ? "GroupedBatchNormalizationGrad" : "BatchNormalizationGrad",
+            {x, Operand(a.statistics, channels), Operand(a.statistics, saved), Operand(a.statistics, saved), given},
+            a.dtype, a.x, true, Groups(a));
     for (int k = 0; k < 2 && a.sums; k++) AddResult(a.statistics, channels, true);
   }
 };

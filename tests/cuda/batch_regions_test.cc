@@ -1,7 +1,9 @@
 // Batch normalization and its gradient in regions on CUDA: the sum with a residual and Relu behind it, the gradient of
-// Relu and the sum of two gradients before it, are part of its launches. Every bit is that of separate launches.
+// Relu and the sum of two gradients before it, are part of its launches. Every bit is that of separate launches where
+// all addresses are aligned, as plans' are.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -47,15 +49,19 @@ void SetFirst(const DrawnBatch &b, const First &first, std::vector<Tensor> *in) 
       if (int64_t(k) < (*in)[i].Count()) (*in)[i].Set(int64_t(k), first.numbers[k]);
 }
 
-// replaced: the operand of `made` that the last result overwrites.
-void ExpectBits(DrawnBatch *b, const std::vector<Tensor> &in, int replaced = -1) {
+int Number(const DrawnBatch &b, int made) {
+  return int(std::find(b.value_at.begin(), b.value_at.end(), size_t(made)) - b.value_at.begin());
+}
+
+// The results lie on operands in each of these ways. ways: of `made`.
+void ExpectBits(DrawnBatch *b, const std::vector<Tensor> &in, std::vector<std::vector<Over>> ways = {{}}) {
   const std::vector<Tensor> expected = OneByOne(b, in);
-  int over = -1;
-  for (int i = 0; i < b->n_inputs && replaced >= 0; i++)
-    if (int(b->value_at[size_t(i)]) == replaced) over = i;
-  const Outcome found = RunKernel(Kernel(), b->spec, in, expected, over);
-  ASSERT_EQ(found.error, "");
-  for (size_t k = 0; k < expected.size(); k++) ExpectSame(expected[k], found.results[k], true);
+  for (std::vector<Over> &over : ways) {
+    for (Over &o : over) o = {Number(*b, o.result) - b->n_inputs, Number(*b, o.operand)};
+    const Outcome found = RunKernel(Kernel(), b->spec, in, expected, over);
+    ASSERT_EQ(found.error, "");
+    for (size_t k = 0; k < expected.size(); k++) ExpectSame(expected[k], found.results[k], true);
+  }
 }
 
 // Everything is one launch of the normalization, with the bits of separate ones.
@@ -121,10 +127,11 @@ TEST(BatchRegions, TakeWhatComesBeforeTheGradient) {
   });
 }
 
-// Groups of samples, as replicas with statistics of their own have them: even ones and others.
+// Groups of samples, as replicas with statistics of their own have them: even ones and others, of several shares, and
+// one without samples.
 TEST(BatchRegions, OfGroups) {
   ASSERT_EQ(OpenDevice(), "");
-  for (const auto &x : {std::vector<int64_t>{7, 16, 5, 4}, {8, 3, 6, 6}, {2, 8}})
+  for (const auto &x : {std::vector<int64_t>{7, 16, 5, 4}, {8, 3, 6, 6}, {2, 8}, {69, 8, 16, 16}, {1, 8, 3, 2}})
     for (bool channels_last : {false, true})
       for (bool gradient : {false, true})
         for (bool kept : {false, true}) {
@@ -150,21 +157,44 @@ TEST(BatchRegions, OfNumbersThatAreNone) {
       }
 }
 
-// Where the plan puts the last result: over what the last launch still reads, and what an earlier one has read.
+// Where plans put results: over what the last launch still reads, and what an earlier one has read; in several shares.
+const std::vector<int64_t> kShared = {70, 16, 16, 16};
+
 TEST(BatchRegions, OverwriteOperands) {
   ASSERT_EQ(OpenDevice(), "");
   for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT32})
     for (bool channels_last : {false, true}) {
-      const std::vector<int64_t> x = {5, 16, 9, 8};
-      DrawnBatch forward({x, dtype, DP_FLOAT32, false, true, true, channels_last});
-      for (int operand : {forward.x, forward.other}) ExpectBits(&forward, forward.Operands(), operand);
+      const Around around = {kShared, dtype, DP_FLOAT32, false, true, true, channels_last};
+      DrawnBatch forward(around);
+      ExpectBits(&forward, forward.Operands(), {{{forward.y, forward.x}}, {{forward.y, forward.other}}});
+      Around twice = around;
+      twice.adds_x = true;
+      for (bool relu : {false, true}) {
+        twice.relu = relu;
+        DrawnBatch b(twice);
+        EXPECT_EQ(Launches(b.spec), 1);
+        ExpectBits(&b, b.Operands(), {{}, {{b.y, b.x}}});
+      }
+    }
+}
+
+// What Relu's gradient makes lies over what it is made of, at once with dX over what only Relu's gradient reads.
+TEST(BatchRegions, OverwriteOperandsOfTheGradient) {
+  ASSERT_EQ(OpenDevice(), "");
+  for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT32})
+    for (bool channels_last : {false, true})
       for (bool kept : {false, true})
         for (bool adds : {false, true}) {
-          DrawnBatch gradient({x, dtype, DP_FLOAT32, true, adds, true, channels_last, kept, true, 0, false});
-          for (int operand : {gradient.dy, gradient.z, gradient.other})
-            if (operand >= 0) ExpectBits(&gradient, gradient.Operands(), operand);
+          if (IsLeftOut(size_t(dtype == DP_FLOAT32) + channels_last + kept, adds)) continue;
+          const Around around = {kShared, dtype, DP_FLOAT32, true, adds, true, channels_last, kept};
+          SCOPED_TRACE(Print(around));
+          DrawnBatch b(around);
+          std::vector<std::vector<Over>> ways = {{{b.y, b.dy}}, {{b.y, b.z}}};
+          if (adds) ways.push_back({{b.y, b.other}});
+          if (kept) ways.push_back({{b.given, b.dy}, {b.y, b.z}});
+          if (kept && adds) ways.push_back({{b.given, b.other}, {b.y, b.dy}});
+          ExpectBits(&b, b.Operands(), ways);
         }
-    }
 }
 
 // Addresses that are no multiples of what one instruction moves.
@@ -232,7 +262,8 @@ TEST(BatchRegions, LeaveOperandsThatCameToBe) {
   }
 }
 
-// The gradient leaves bits for its last launch in scratch, of which no shard may need more than a larger one.
+// No shard may need more scratch than a larger one, which plans count on: neither of fewer channels nor of fewer
+// samples. The gradient of Relu leaves bits there.
 TEST(BatchRegions, NoShardNeedsMoreScratch) {
   for (bool channels_last : {false, true})
     for (int64_t n : {1, 5, 64}) {
@@ -245,6 +276,24 @@ TEST(BatchRegions, NoShardNeedsMoreScratch) {
         least = bytes;
       }
     }
+}
+
+TEST(BatchRegions, NoShardOfFewerSamplesNeedsMoreScratch) {
+  for (bool channels_last : {false, true})
+    for (bool gradient : {false, true})
+      for (bool adds : {false, true})
+        for (bool kept : {false, true}) {
+          if (kept && !gradient) continue;
+          uint64_t least = 0;
+          for (int64_t n = 0; n <= 64; n++) {
+            const Around around = {{n, 16, 8, 8}, DP_BFLOAT16, DP_FLOAT32, gradient, adds, true, channels_last, kept};
+            const DrawnBatch b(around);
+            const uint64_t bytes = Kernel()->scratch_bytes(&b.spec);
+            EXPECT_GE(bytes, least) << Print(around);
+            least = bytes;
+          }
+          EXPECT_GT(least, 0u);
+        }
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ std::vector<Good> &Goods() {
       {kDense, "batch=5 precision=bf16 strategy=zero zero-stage=3 mesh=data:3", {}},
       {kImages, "batch=5 strategy=data mesh=data:2", {}},
       {kHeads, "batch=5 strategy=data mesh=data:2,tensor:2", {}},
+      {kImages, "batch=5 precision=bf16", {}},
+      {kIdentity, "batch=5 precision=bf16 strategy=data mesh=data:2 batchnorm=local", {}},
       {kSkip, "batch=6 strategy=data mesh=data:2", {}},
       {kSplit, "batch=5 microbatches=2 strategy=pipeline mesh=pipe:2,tensor:2", {}},
   };

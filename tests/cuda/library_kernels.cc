@@ -151,11 +151,11 @@ class Room {
 class Step {
  public:
   Step(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
-       const std::vector<Tensor> &out, int replaced)
+       const std::vector<Tensor> &out, const std::vector<Over> &over)
       : kernel_(kernel),
         spec_(spec),
         in_(in),
-        replaced_(replaced),
+        over_(over),
         scratch_(kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0, 0, true, &error) {
     for (size_t i = 0; i < in.size(); i++) {
       rooms_.push_back(std::make_unique<Room>(in[i].bytes.size(), TensorOffset(), spec.inputs[i].present, &error));
@@ -164,8 +164,10 @@ class Step {
     }
     for (size_t i = 0; i < out.size(); i++) {
       rooms_.push_back(std::make_unique<Room>(out[i].bytes.size(), TensorOffset(), spec.outputs[i].present, &error));
-      to_.push_back(rooms_.back()->Data());
+      places_.push_back(rooms_.size() - 1);
     }
+    for (const Over &o : over) places_[size_t(o.result)] = size_t(o.operand);
+    for (size_t place : places_) to_.push_back(rooms_[place]->Data());
     Take(dp_cuda_queue_create(0, false, &queue_));
     if (kernel->prepare && error.empty()) Take(kernel->prepare(&spec, &state_));
     if (error.empty()) Take(dp_cuda_functions_load());
@@ -180,12 +182,11 @@ class Step {
 
   // Fills the results with NaN, runs, reads the results.
   void Run(std::vector<Tensor> *out) {
-    const size_t first = rooms_.size() - out->size(), over = size_t(replaced_);
     for (size_t i = 0; i < out->size(); i++)
-      rooms_[first + i]->Write(std::vector<uint8_t>((*out)[i].bytes.size(), 0xff).data());
-    if (replaced_ >= 0) {
-      rooms_[over]->Write(Laid(spec_.inputs[over], in_[over].bytes, false).data());
-      to_[out->size() - 1] = rooms_[over]->Data();
+      rooms_[places_[i]]->Write(std::vector<uint8_t>((*out)[i].bytes.size(), 0xff).data());
+    for (const Over &o : over_) {
+      const size_t i = size_t(o.operand);
+      rooms_[i]->Write(Laid(spec_.inputs[i], in_[i].bytes, false).data());
     }
     int instruction;
     if (error.empty() && kernel_->settle && !settled_) Take(kernel_->settle(&spec_, state_, from_.data(), to_.data()));
@@ -193,9 +194,8 @@ class Step {
     if (error.empty()) Take(kernel_->enqueue(&spec_, state_, queue_, from_.data(), to_.data(), scratch_.Data()));
     if (queue_) Take(dp_cuda_queue_finish(queue_, &instruction));
     for (size_t i = 0; i < out->size(); i++) {
-      const size_t from = replaced_ >= 0 && i + 1 == out->size() ? over : first + i;
       std::vector<uint8_t> &bytes = (*out)[i].bytes;
-      rooms_[from]->Read(bytes.data());
+      rooms_[places_[i]]->Read(bytes.data());
       bytes = Laid(spec_.outputs[i], bytes, true);
     }
     for (auto &room : rooms_) room->CheckGuard("a tensor");
@@ -212,9 +212,10 @@ class Step {
   const dp_kernel *kernel_;
   const dp_kernel_spec &spec_;
   const std::vector<Tensor> &in_;
-  int replaced_;
+  const std::vector<Over> over_;
   Room scratch_;
   std::vector<std::unique_ptr<Room>> rooms_;
+  std::vector<size_t> places_;  // of results, in rooms_
   std::vector<const void *> from_;
   std::vector<void *> to_;
   dp_queue *queue_ = nullptr;
@@ -236,16 +237,22 @@ std::string OpenDevice() {
 }
 
 Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
-                  std::vector<Tensor> out, int replaced) {
+                  std::vector<Tensor> out, const std::vector<Over> &over) {
   std::string error = OpenDevice();
   if (!error.empty()) return {error, {}};
-  Step step(kernel, spec, in, out, replaced);
+  Step step(kernel, spec, in, out, over);
   step.Run(&out);
   std::vector<Tensor> again = out;
   if (step.error.empty()) step.Run(&again);
   for (size_t i = 0; i < out.size() && step.error.empty(); i++)
     if (out[i].bytes != again[i].bytes) step.error = "two runs differ";
   return {step.error, out};
+}
+
+Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
+                  std::vector<Tensor> out, int replaced) {
+  const std::vector<Over> over(replaced >= 0 ? 1 : 0, {int(out.size()) - 1, replaced});
+  return RunKernel(kernel, spec, in, std::move(out), over);
 }
 
 Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out,

@@ -54,11 +54,17 @@ size_t &TensorOffset();
 
 // Makes the stand-in's GPU current to this thread. "" or the error message.
 std::string OpenDevice();
+// A result that overwrites an operand.
+struct Over {
+  int result, operand;
+};
 // Runs the kernel. Results begin as NaN. Prepares once, runs twice, checks that the scratch was enough and that both
-// runs gave the same bits. Tensors are plain; on the device they lie as the spec says. replaced: the operand that the
-// last result overwrites; -1: none.
+// runs gave the same bits. Tensors are plain; on the device they lie as the spec says.
 Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
-                  std::vector<Tensor> out, int replaced = -1);
+                  std::vector<Tensor> out, const std::vector<Over> &over = {});
+// replaced: the operand that the last result overwrites; -1: none.
+Outcome RunKernel(const dp_kernel *kernel, const dp_kernel_spec &spec, const std::vector<Tensor> &in,
+                  std::vector<Tensor> out, int replaced);
 // Runs the kernel that is found by its whole name, or the selected one if `name` is "". channels_last: all tensors of
 // rank 4 lie in NHWC.
 Outcome RunCuda(const std::string &name, const dp_node *node, const std::vector<Tensor> &in, std::vector<Tensor> out,

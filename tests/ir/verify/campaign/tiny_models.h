@@ -92,6 +92,36 @@ inline const char kImages[] = R"dpt(model images {
   output logits
 })dpt";
 
+// An identity block between two activations, as in ResNet-50, whose gradients meet before the first one.
+inline const char kIdentity[] = R"dpt(model identity {
+  loss "softmax_cross_entropy(logits,label)"
+  optimizer "sgd(lr=0.1,momentum=0.9)"
+  input x: float32[N,1,4,4]
+  parameter c0.w: float32[8,1,3,3] = kaiming_uniform()
+  parameter n0.w: float32[8] = ones
+  parameter n0.b: float32[8] = zeros
+  buffer n0.mean: float32[8] = zeros
+  buffer n0.var: float32[8] = ones
+  parameter c1.w: float32[8,8,1,1] = kaiming_uniform()
+  parameter n1.w: float32[8] = ones
+  parameter n1.b: float32[8] = zeros
+  buffer n1.mean: float32[8] = zeros
+  buffer n1.var: float32[8] = ones
+  parameter fc.w: float32[3,8] = kaiming_uniform()
+  parameter fc.b: float32[3] = zeros
+  c0 = Conv(x, c0.w) {pads=[1,1,1,1]}
+  n0, m0, v0 = BatchNormalization(c0, n0.w, n0.b, n0.mean, n0.var) {training_mode=1, unbiased=1}
+  r0 = Relu(n0)
+  c1 = Conv(r0, c1.w)
+  n1, m1, v1 = BatchNormalization(c1, n1.w, n1.b, n1.mean, n1.var) {training_mode=1, unbiased=1}
+  sum = Add(n1, r0)
+  r1 = Relu(sum)
+  g = GlobalAveragePool(r1)
+  f = Flatten(g)
+  logits = Gemm(f, fc.w, fc.b) {transB=1}
+  output logits
+})dpt";
+
 // In 16 bits, images between convolutions can be in NHWC.
 inline const char kConvolved[] = R"dpt(model convolved {
   loss "softmax_cross_entropy(logits,label)"
