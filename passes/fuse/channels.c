@@ -5,8 +5,6 @@
 // All members of a region follow each other, so what any of them takes from outside must be there before the first, or
 // be a variable that is brought for it. Then regions cannot wait for each other. Of two normalizations that are added,
 // the later one makes the region.
-#include <string.h>
-
 #include "passes/base/pass.h"
 #include "passes/fuse/groups.h"
 #include "passes/fuse/regions.h"
@@ -28,23 +26,13 @@ typedef struct {
   const dp_node *members[MOST_MEMBERS];
 } chain;
 
-static bool is_one_of(const dp_node *node, const char *domain, const char *const *names) {
-  if (!node || strcmp(node->op->domain, domain) != 0) return false;
-  while (*names && strcmp(node->op->name, *names) != 0) names++;
-  return *names != NULL;
-}
-
-static bool is_named(const dp_node *node, const char *domain, const char *name) {
-  return is_one_of(node, domain, (const char *const[]){name, NULL});
-}
-
 static bool is_normalization(const dp_node *node) {
-  return is_named(node, "", "BatchNormalization") || is_named(node, "dp", "GroupedBatchNormalization");
+  return dp_fuse_is_named(node, "", "BatchNormalization") || dp_fuse_is_named(node, "dp", "GroupedBatchNormalization");
 }
 
 static bool is_gradient(const dp_node *node) {
-  static const char *const names[] = {"BatchNormalizationGrad", "GroupedBatchNormalizationGrad", NULL};
-  return is_one_of(node, "dp", names);
+  return dp_fuse_is_named(node, "dp", "BatchNormalizationGrad") ||
+         dp_fuse_is_named(node, "dp", "GroupedBatchNormalizationGrad");
 }
 
 static void use(work *w, const dp_value *v, int32_t node) {
@@ -114,21 +102,21 @@ static void push(chain *c, const dp_node *node) { c->members[c->count++] = node;
 static void take_normalization(work *w, const dp_node *node) {
   chain c = {1, {node}};
   const dp_node *next = user_of(w, node->outputs[0]);
-  if (is_named(next, "", "Add") && is_like(w, next, node->outputs[0])) {
+  if (dp_fuse_is_named(next, "", "Add") && is_like(w, next, node->outputs[0])) {
     push(&c, next);
     if (!can_follow(w, &c)) return;
     next = user_of(w, next->outputs[0]);
   }
-  if (is_named(next, "", "Relu") && is_like(w, next, node->outputs[0])) push(&c, next);
+  if (dp_fuse_is_named(next, "", "Relu") && is_like(w, next, node->outputs[0])) push(&c, next);
   if (can_follow(w, &c)) take(w, &c);
 }
 
 static void take_gradient(work *w, const dp_node *node) {
   const dp_node *relu = node->inputs[DY]->producer;
-  if (!is_named(relu, "dp", "ReluGrad") || !is_like(w, relu, node->inputs[DY])) return;
+  if (!dp_fuse_is_named(relu, "dp", "ReluGrad") || !is_like(w, relu, node->inputs[DY])) return;
   const dp_node *sum = relu->inputs[0]->producer;
   const chain both = {3, {sum, relu, node}}, alone = {2, {relu, node}};
-  if (is_named(sum, "", "Add") && user_of(w, relu->inputs[0]) == relu && is_like(w, sum, node->inputs[DY]) &&
+  if (dp_fuse_is_named(sum, "", "Add") && user_of(w, relu->inputs[0]) == relu && is_like(w, sum, node->inputs[DY]) &&
       can_follow(w, &both))
     take(w, &both);
   else if (can_follow(w, &alone))
@@ -137,17 +125,18 @@ static void take_gradient(work *w, const dp_node *node) {
 
 static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
   (void)compile;
+  graph->unchanged = true;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    graph->unchanged &= !is_normalization(graph->nodes[i]) && !is_gradient(graph->nodes[i]);
+  if (graph->unchanged) return DP_OK;
   dp_regions_put_in_order(graph, scratch);
   const size_t n_nodes = (size_t)graph->n_nodes + 1;
   work w = {.graph = graph,
             .user = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *w.user),
-            .segment = dp_alloc_n(scratch, n_nodes, sizeof *w.segment),
+            .segment = dp_regions_segments(graph, scratch),
             .group_of = dp_alloc_n(scratch, n_nodes, sizeof *w.group_of)};
   find_users(&w);
-  for (int32_t i = 0; i < graph->n_nodes; i++) {
-    w.segment[i + 1] = w.segment[i] + dp_regions_is_transfer(graph->nodes[i]);
-    w.group_of[i] = NOBODY;
-  }
+  for (int32_t i = 0; i < graph->n_nodes; i++) w.group_of[i] = NOBODY;
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     if (!dp_fuse_is_plain(graph->nodes[i])) continue;
     if (is_normalization(graph->nodes[i])) take_normalization(&w, graph->nodes[i]);

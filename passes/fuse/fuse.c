@@ -125,6 +125,10 @@ static bool is_computed_in(const dp_value *v) {
   return (DP_BIT(v->type.dtype) & types) != 0;
 }
 
+bool dp_fuse_is_named(const dp_node *node, const char *domain, const char *name) {
+  return node && !strcmp(node->op->domain, domain) && !strcmp(node->op->name, name);
+}
+
 bool dp_fuse_is_plain(const dp_node *node) {
   if (!node->logical || !node->n_outputs || node->n_waits || node->signal >= 0) return false;
   for (int k = 0; k < node->n_outputs; k++) {
@@ -268,9 +272,8 @@ static void add_node(work *w, const dp_node *node) {
 
 static void find_groups(work *w) {
   const int32_t n = w->graph->n_nodes;
-  w->segment = dp_alloc_n(w->scratch, (size_t)n + 1, sizeof *w->segment);
+  w->segment = dp_regions_segments(w->graph, w->scratch);
   w->group_of = dp_alloc_n(w->scratch, (size_t)n + 1, sizeof *w->group_of);
-  for (int32_t i = 0; i < n; i++) w->segment[i + 1] = w->segment[i] + dp_regions_is_transfer(w->graph->nodes[i]);
   for (int32_t i = n; i-- > 0;) add_node(w, w->graph->nodes[i]);
 }
 

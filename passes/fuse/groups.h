@@ -65,6 +65,8 @@ bool dp_fuse_cover(const dp_graph *graph, dp_fuse_frame *f, const dp_fuse_frame 
 bool dp_fuse_is_good(const dp_fuse_frame *f);
 // Whether the node computes, in the device's memory, in types that kernels of regions compute in.
 bool dp_fuse_is_plain(const dp_node *node);
+// Whether there is a node, of this operator.
+bool dp_fuse_is_named(const dp_node *node, const char *domain, const char *name);
 // Whether the node may be a member that works on rows or channels; its frame.
 bool dp_fuse_can(const dp_fuse_work *w, const dp_node *node, dp_fuse_frame *f);
 

@@ -5,9 +5,8 @@
 //
 // Attention and its gradient take the same parts. Each region divides the whole by itself, so that only the whole is
 // kept from one to the other: nodes that others take too are copied.
-#include <string.h>
-
 #include "passes/base/pass.h"
+#include "passes/fuse/groups.h"
 #include "passes/fuse/regions.h"
 
 enum { PARTS = 3, HEADS = 2 };  // Q, K, V; the dim of theirs from which on they are rows
@@ -34,26 +33,21 @@ typedef struct {
 
 // ---- finding --------------------------------------------------------------------------------------------------------
 
-static bool is_named(const dp_node *node, const char *domain, const char *name) {
-  return !strcmp(node->op->domain, domain) && !strcmp(node->op->name, name);
-}
-
-static bool is_gradient(const dp_node *node) { return is_named(node, "dp", "ScaledDotProductAttentionGrad"); }
+static bool is_gradient(const dp_node *node) { return dp_fuse_is_named(node, "dp", "ScaledDotProductAttentionGrad"); }
 
 static bool is_attention(const dp_node *node) {
-  return is_gradient(node) || is_named(node, "dp", "ScaledDotProductAttention");
+  return is_gradient(node) || dp_fuse_is_named(node, "dp", "ScaledDotProductAttention");
 }
 
 // Whether the node computes, in the device's memory, what `like` does: of the same micro-batches.
 static bool is_plain(const dp_node *node, const dp_node *like) {
-  if (!node->logical || node->n_waits || node->signal >= 0) return false;
+  if (!dp_fuse_is_plain(node)) return false;
   for (int k = 0; k < node->n_outputs; k++) {
     const dp_value *y = node->outputs[k];
-    if (y && (y->space != DP_SPACE_TRANSIENT || y->micro_first != like->outputs[0]->micro_first ||
-              y->micro_count != like->outputs[0]->micro_count))
+    if (y && (y->micro_first != like->outputs[0]->micro_first || y->micro_count != like->outputs[0]->micro_count))
       return false;
   }
-  return node->outputs[0] != NULL;
+  return true;
 }
 
 // The node that alone takes the value, once; NULL: there is none.
@@ -105,7 +99,7 @@ static bool find_split(const dp_node *attention, parts *p) {
     p->join = v->producer;
     ends[i] = p->join->outputs[v->result];
   }
-  return is_named(p->join, "", "Split") &&
+  return dp_fuse_is_named(p->join, "", "Split") &&
          are_all(attention, attended, p->join, p->join->n_outputs, p->join->outputs, ends, p->join->inputs[0]);
 }
 
@@ -124,7 +118,7 @@ static bool find_concat(const work *w, const dp_node *attention, parts *p) {
     p->join = user;
     ends[i] = v;
   }
-  return is_named(p->join, "", "Concat") &&
+  return dp_fuse_is_named(p->join, "", "Concat") &&
          are_all(attention, attention->outputs, p->join, p->join->n_inputs, p->join->inputs, ends, p->join->outputs[0]);
 }
 
@@ -238,7 +232,7 @@ static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scrat
   work w = {.graph = graph,
             .uses = dp_alloc_n(scratch, n_values, sizeof *w.uses),
             .user = dp_alloc_n(scratch, n_values, sizeof *w.user),
-            .segment = dp_alloc_n(scratch, (size_t)n + 1, sizeof *w.segment),
+            .segment = dp_regions_segments(graph, scratch),
             .map = dp_alloc_n(scratch, n_values, sizeof *w.map),
             .group = dp_alloc_n(scratch, (size_t)most, sizeof *w.group),
             .order = dp_alloc_n(scratch, (size_t)most, sizeof *w.order),
@@ -246,7 +240,6 @@ static dp_status run_graph(dp_compile *compile, dp_graph *graph, dp_arena *scrat
   count_uses(&w);
   for (int32_t v = 0; v < graph->n_values; v++) w.map[v] = graph->values[v];
   for (int32_t i = 0; i < most; i++) w.group[i] = i;
-  for (int32_t i = 0; i < n; i++) w.segment[i + 1] = w.segment[i] + dp_regions_is_transfer(graph->nodes[i]);
   for (int32_t i = n; i-- > 0;) {
     dp_node *node = graph->nodes[i];
     w.order[w.n_order++] = node;

@@ -98,6 +98,12 @@ bool dp_regions_is_transfer(const dp_node *node) {
   return !strcmp(node->op->domain, "dp") && (!strcmp(node->op->name, "Send") || !strcmp(node->op->name, "Recv"));
 }
 
+int32_t *dp_regions_segments(const dp_graph *graph, dp_arena *arena) {
+  int32_t *segments = dp_alloc_n(arena, (size_t)graph->n_nodes + 1, sizeof *segments);
+  for (int32_t i = 0; i < graph->n_nodes; i++) segments[i + 1] = segments[i] + dp_regions_is_transfer(graph->nodes[i]);
+  return segments;
+}
+
 void dp_regions_put_in_order(dp_graph *graph, dp_arena *scratch) {
   const dp_issue_order_edges edges = dp_issue_order_edges_make(scratch, graph);
   dp_graph_reorder(graph, dp_issue_order_none(scratch, graph, &edges));

@@ -9,6 +9,8 @@ void dp_regions_put_in_order(dp_graph *graph, dp_arena *scratch);
 
 // Whether the node is a Send or a Recv: stages have agreed on the order of these, and no region reaches across one.
 bool dp_regions_is_transfer(const dp_node *node);
+// (nodes) The number of these before each node.
+int32_t *dp_regions_segments(const dp_graph *graph, dp_arena *arena);
 
 // Makes one dp.Region of each group of several nodes. group_of: (nodes) a number below n_groups. The graph is in order,
 // and no group depends on what depends on it.

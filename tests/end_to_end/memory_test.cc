@@ -66,8 +66,8 @@ TEST(MemoryOfThreads, IsLittleBesideTheNetwork) {
   for (const auto &m : most) {
     const std::string text = ReadText(std::string("examples/") + m.network + ".dpt");
     const auto bytes = [&](int threads) {
-      return double(ArenaBytes(Compile(text, "batch=32 threads=" + std::to_string(threads)), DP__SPACE__TRANSIENT)) +
-             double(ArenaBytes(Compile(text, "batch=32 threads=1"), DP__SPACE__PERSISTENT));
+      const Plan plan = Compile(text, "batch=32 threads=" + std::to_string(threads));
+      return double(ArenaBytes(plan, DP__SPACE__TRANSIENT) + ArenaBytes(plan, DP__SPACE__PERSISTENT));
     };
     const double one = bytes(1);
     EXPECT_LE(bytes(16), m.of_16 * one) << m.network;

@@ -1,10 +1,7 @@
 // The gradient of AveragePool over type T, VECTOR neighbouring elements of a row of dx for each thread, as
 // average_pool_grad.cu computes them: windows of two dims that are not dilated. Rows are whole vectors.
 #include "backends/cuda/device/average_pool.h"
-
-typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
-  T e[VECTOR];
-} LOCAL(vector);
+#include "backends/cuda/device/pool_vector.h"
 
 // dp_pool_window of element first + v of a row. `first` is a multiple of VECTOR: where that is one of the stride, the
 // compiler knows for each v and t whether there is such a window.

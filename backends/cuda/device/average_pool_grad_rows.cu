@@ -1,12 +1,7 @@
 // The gradient of AveragePool over type T in NHWC, VECTOR channels of an element of dx for each thread, as
 // average_pool_grad.cu computes them.
 #include "backends/cuda/device/average_pool.h"
-
-#define VECTORS (NEIGHBOURS / VECTOR)
-
-typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
-  T e[VECTOR];
-} LOCAL(vector);
+#include "backends/cuda/device/pool_vector.h"
 
 DP_KERNEL(dp_pool_arguments) {
   const dp_i64 i = dp_index();

@@ -1,11 +1,6 @@
 // AveragePool over type T in NHWC, VECTOR channels of a window for each thread, as average_pool.cu computes them.
 #include "backends/cuda/device/average_pool.h"
-
-#define VECTORS (NEIGHBOURS / VECTOR)
-
-typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
-  T e[VECTOR];
-} LOCAL(vector);
+#include "backends/cuda/device/pool_vector.h"
 
 DP_KERNEL(dp_pool_arguments) {
   const dp_i64 i = dp_index();

@@ -1,15 +1,9 @@
-// Maxima in NHWC, VECTOR neighbouring channels for each thread: windows of two dims that are not dilated. A pixel has
-// NEIGHBOURS / VECTOR vectors.
+// Maxima in NHWC, VECTOR neighbouring channels for each thread: windows of two dims that are not dilated.
 #ifndef DP_BACKENDS_CUDA_DEVICE_POOL_ROWS_H
 #define DP_BACKENDS_CUDA_DEVICE_POOL_ROWS_H
 
 #include "backends/cuda/device/pool_box.h"
-
-#define VECTORS (NEIGHBOURS / VECTOR)
-
-typedef struct DP_ALIGNED(VECTOR * sizeof(T)) {
-  T e[VECTOR];
-} LOCAL(vector);
+#include "backends/cuda/device/pool_vector.h"
 
 // Window (o1, o2) of each channel: its largest element, and the number of the first tap that has it; NaN counts as the
 // largest. LEAST and -1 if the window has no element. x: where the sample's first pixel has these channels. Taps
