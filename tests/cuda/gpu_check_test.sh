@@ -59,8 +59,8 @@ done
 bytes=$(du -sb pack | cut -f1)
 echo "packed: $bytes bytes"
 [ "$bytes" -le $((45 * 1024 * 1024)) ] || fail "the pack has $bytes bytes"
-tar -tzf pack/tree.tar.gz | grep -qx tree/bench/gpu || fail "bench/gpu is not packed"
-for library in $(tar -tzf pack/tree.tar.gz | grep '/lib/'); do
+tar -tJf pack/tree.tar.xz | grep -qx tree/bench/gpu || fail "bench/gpu is not packed"
+for library in $(tar -tJf pack/tree.tar.xz | grep '/lib/'); do
   case $library in *cuda* | *nvrtc* | *cublas* | *cudnn*) fail "CUDA's own $library is packed" ;; esac
 done
 try tree/tools/gpu_check --pack pack
@@ -75,7 +75,7 @@ export LD_LIBRARY_PATH
 GTEST_TOTAL_SHARDS=36 GTEST_SHARD_INDEX=3
 export GTEST_TOTAL_SHARDS GTEST_SHARD_INDEX
 
-parts="correctness training many memcheck racecheck speed kernels initcheck synccheck"
+parts="correctness functions training many memcheck racecheck speed kernels initcheck synccheck"
 : >calls
 try pack/gpu_check --out figures --steps=2 --mib=1 --small
 [ $status = 0 ] || fail "all parts end with $status"
@@ -83,6 +83,7 @@ say() { grep -Eqx "$1" figures/figures || fail "the figures lack $1"; }
 say 'commit 0123456789abcdef'
 say 'Stand-in, 570.00, 2048 MiB'
 for test in training kernels blaslt cudnn reference; do say "correctness ${test}_test: passed, [0-9]+ s"; done
+for test in attention hard_cases windows; do say "functions ${test}_test: passed, [0-9]+ s"; done
 grep -q '^\[       OK \] .*CudaTraining' figures/training_test.log || fail "no case of training_test ran"
 for options in 'one device' '--strategy=data --devices=4' '--strategy=zero --zero-stage=3 --devices=2' \
   '--strategy=pipeline --devices=2'; do
@@ -168,7 +169,7 @@ done
 try tree/tools/gpu_check
 [ $status = 64 ] || fail "running what is not packed ends with $status"
 mkdir few
-for tool in sh dirname basename mkdir mktemp tar gzip rm cat date tee head cp; do
+for tool in sh dirname basename mkdir mktemp tar xz rm cat date tee head cp; do
   ln -s "$(command -v $tool)" few/$tool
 done
 try env PATH="$PWD/few" pack/gpu_check --out out2 speed
@@ -178,7 +179,7 @@ try env PATH="$PWD/few" pack/gpu_check --out out2 speed
 
 # A pack whose programs are scripts: dprun's losses are those of LOSS_cpu and LOSS_cuda.
 mkdir broken
-tar -C broken -xzf pack/tree.tar.gz
+tar -C broken -xJf pack/tree.tar.xz
 for test in broken/tree/bin/*_test; do printf '#!/bin/sh\nexit 0\n' >"$test"; done
 printf '#!/bin/sh\nexit 0\n' >broken/tree/bin/dpc
 for program in collectives_speed kernels_speed; do
@@ -201,7 +202,7 @@ eval "loss=\$LOSS_$device"
 [ -z "${metrics:-}" ] || [ -z "$loss" ] || echo '{"event":"step","step":1,"loss":'"$loss"',"ms":1.5}' >"$metrics"
 exit "${STATUS:-0}"
 SCRIPT
-tar -C broken -czf broken/tree.tar.gz tree
+tar -C broken -cJf broken/tree.tar.xz tree
 cp pack/gpu_check broken/
 export LOSS_cpu=2.5 LOSS_cuda=2.5 STATUS=0
 
@@ -213,6 +214,7 @@ expect() {  # STATUS FIGURES PART: the part ends so and says so
 }
 
 expect 0 'blaslt_test: passed' correctness
+expect 0 'windows_test: passed' functions
 expect 0 'losses: 0$' training
 expect 0 'memcheck: passed' memcheck
 expect 0 '1.5 ms a step, the median of 1' speed
@@ -245,6 +247,7 @@ for part in training speed many kernels memcheck; do
 done
 export FOUND=1
 for tool in memcheck racecheck initcheck synccheck; do expect 1 "$tool: failed (1)" $tool; done
-printf '#!/bin/sh\nexit 1\n' >broken/tree/bin/blaslt_test
-tar -C broken -czf broken/tree.tar.gz tree
+for test in blaslt windows; do printf '#!/bin/sh\nexit 1\n' >broken/tree/bin/${test}_test; done
+tar -C broken -cJf broken/tree.tar.xz tree
 expect 1 'blaslt_test: failed (1)' correctness
+expect 1 'windows_test: failed (1)' functions
