@@ -115,6 +115,14 @@ static void drop_results(making *r, const region *all) {
       if (all->members[m]->outputs[k]) r->keep_value[all->members[m]->outputs[k]->id] = false;
 }
 
+// The member that a region stands in for in the order: a product, since what it reads need not be kept beyond it, else
+// the last one.
+static const dp_node *leader(const region *all) {
+  for (int32_t m = 0; m < all->n_members; m++)
+    if (dp_op_is(all->members[m]->op, DP_OP_PRODUCT)) return all->members[m];
+  return all->members[all->n_members - 1];
+}
+
 void dp_regions_make(dp_graph *graph, dp_arena *scratch, int32_t n_groups, const int32_t *group_of) {
   const int32_t n = graph->n_nodes;
   const size_t n_values = (size_t)graph->n_values + 1;
@@ -140,7 +148,7 @@ void dp_regions_make(dp_graph *graph, dp_arena *scratch, int32_t n_groups, const
     dp_node *node = graph->nodes[i];
     keep_node[i] = all->n_members == 1;
     if (all->n_members == 1) order[n_kept++] = node;
-    if (all->n_members == 1 || all->members[all->n_members - 1] != node) continue;
+    if (all->n_members == 1 || leader(all) != node) continue;
     if (is_needed(&r, all))
       order[n_kept++] = make_region(&r, all);
     else
@@ -148,6 +156,6 @@ void dp_regions_make(dp_graph *graph, dp_arena *scratch, int32_t n_groups, const
   }
   if (n_kept == n) return;
   dp_graph_prune(graph, keep_node, r.keep_value);
-  dp_graph_reorder(graph, order);  // a region comes where its last member stood
+  dp_graph_reorder(graph, order);
   dp_regions_put_in_order(graph, scratch);
 }
