@@ -17,6 +17,7 @@ DP_PASS(attention)
 DP_PASS(transposed)
 DP_PASS(autodiff)
 DP_PASS(optimizer)
+DP_PASS(narrow)
 // Fold first: folded values can be merged, and nodes used only by folded ones become dead.
 DP_PASS(fold)
 DP_PASS(cse)

@@ -243,22 +243,22 @@ TEST(Budget, Gpt2Half) {
   Expect({"GPT-2 124M in bfloat16",
           Gpt(12, 768, 12, 50257, 1024, true),
           "batch=16 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {292, 1, 115, 33928972904},
-          473});
+          {293, 1, 114, 33878641256},
+          475});
 }
 TEST(Budget, Gpt2Medium) {
   Expect({"GPT-2 350M in bfloat16",
           Gpt(24, 1024, 16, 50257, 1024, true),
           "batch=8 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {568, 1, 223, 52281205832},
-          877});
+          {569, 1, 222, 52247651400},
+          879});
 }
 TEST(Budget, Llama1B) {
   Expect({"Llama 1B in bfloat16",
           Llama(kLlama1B),
           "batch=4 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {736, 1, 199, 93439475848},
-          1049});
+          {640, 1, 167, 88733466760},
+          953});
 }
 
 }  // namespace

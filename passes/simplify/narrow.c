@@ -1,0 +1,174 @@
+// narrow: what only moves elements moves the narrower ones. A Cast to a wider float goes behind it, one to a narrower
+// float before it; of a Cast and one back nothing stays. Where models of 16 bits turn positions in float32, halves of rows are divided and joined in 16 bits.
+#include <string.h>
+
+#include "ir/graph/builder.h"
+#include "passes/base/pass.h"
+#include "passes/simplify/rewrite.h"
+
+enum { MOST_VIEWS = 8 };  // between a Cast and what moves
+
+typedef struct {
+  dp_graph *graph;
+  dp_arena *scratch;
+  dp_rewrite rewrite;
+  dp_builder builder;
+  int32_t *uses;   // by id: how often nodes, outputs and updates name the value
+  int32_t n_uses;  // what was added since has no entry
+} narrowing;
+
+static bool is(const dp_node *node, const char *name) {
+  return node && !*node->op->domain && !strcmp(node->op->name, name) && !node->n_constraints;
+}
+
+static bool is_view(const dp_node *node) { return node && dp_op_is(node->op, DP_OP_VIEW) && !node->n_constraints; }
+
+// The maker of a value that has no other user than the one at hand; NULL: it has, or there is none.
+static dp_node *only_for(const narrowing *w, const dp_value *x) {
+  return x->id < w->n_uses && w->uses[x->id] == 1 ? x->producer : NULL;
+}
+
+// Every number of `narrow` is one of `wide`, which takes more bytes.
+static bool is_narrower(dp_dtype narrow, dp_dtype wide) {
+  if (wide == DP_FLOAT64) return narrow == DP_FLOAT32 || narrow == DP_BFLOAT16 || narrow == DP_FLOAT16;
+  return wide == DP_FLOAT32 && (narrow == DP_BFLOAT16 || narrow == DP_FLOAT16);
+}
+
+// ---- a Cast to a wider type, before what moves ----------------------------------------------------------------------
+
+// The Cast that x, or what x is a view of, comes from, if it only serves x; NULL: there is none.
+static const dp_node *widened(const narrowing *w, const dp_value *x) {
+  const dp_node *node = only_for(w, x);
+  for (int i = 0; is_view(node) && i < MOST_VIEWS; i++) node = only_for(w, node->inputs[0]);
+  return is(node, "Cast") && is_narrower(node->inputs[0]->type.dtype, node->outputs[0]->type.dtype) ? node : NULL;
+}
+
+// The operand of x's Cast, with the views that follow that.
+static dp_value *before_cast(narrowing *w, dp_value *x) {
+  return dp_build_reshape(&w->builder, widened(w, x)->inputs[0], &x->type.shape);
+}
+
+static bool takes_narrow(const narrowing *w, const dp_node *node) {
+  if (!is(node, "Split") && !is(node, "Slice") && !is(node, "Transpose") && !is(node, "Concat")) return false;
+  const dp_node *first = node->inputs[0] ? widened(w, node->inputs[0]) : NULL;
+  for (int k = 0; k < node->n_inputs; k++) {
+    const dp_node *cast = node->inputs[k] ? widened(w, node->inputs[k]) : NULL;
+    if (!cast || cast->inputs[0]->type.dtype != first->inputs[0]->type.dtype) return false;
+  }
+  return true;
+}
+
+// The same node on what the Casts read, with a Cast of each result.
+static void widen_behind(narrowing *w, const dp_node *node) {
+  dp_value **inputs = dp_alloc_n(w->scratch, (size_t)node->n_inputs, sizeof *inputs);
+  for (int k = 0; k < node->n_inputs; k++) inputs[k] = before_cast(w, node->inputs[k]);
+  const dp_node *moved =
+      dp_build(&w->builder, node->op->name, node->n_inputs, inputs, node->n_outputs, node->n_attrs, node->attrs)
+          ->producer;
+  for (int k = 0; k < node->n_outputs && !w->builder.status; k++)
+    if (node->outputs[k])
+      dp_rewrite_replace(&w->rewrite, node->outputs[k],
+                         dp_build_cast(&w->builder, moved->outputs[k], node->outputs[k]->type.dtype));
+}
+
+// ---- a Cast to a narrower type, behind what moves -------------------------------------------------------------------
+
+// What moves, and serves only the Cast, perhaps through views; NULL: there is none.
+static const dp_node *moved_before(const narrowing *w, const dp_node *cast) {
+  if (!is(cast, "Cast") || !is_narrower(cast->outputs[0]->type.dtype, cast->inputs[0]->type.dtype)) return NULL;
+  const dp_node *node = only_for(w, cast->inputs[0]);
+  for (int i = 0; is_view(node) && i < MOST_VIEWS; i++) node = only_for(w, node->inputs[0]);
+  return is(node, "Transpose") || is(node, "Concat") ? node : NULL;
+}
+
+// What x was widened from, if that has the type; NULL: it was not.
+static dp_value *given_back(const dp_value *x, dp_dtype to) {
+  const dp_node *cast = x->producer;
+  const bool back = is(cast, "Cast") && cast->inputs[0]->type.dtype == to && is_narrower(to, x->type.dtype);
+  return back ? cast->inputs[0] : NULL;
+}
+
+// x in the type of the Cast's result.
+static dp_value *narrowed(narrowing *w, dp_value *x, dp_dtype to) {
+  dp_value *back = given_back(x, to);
+  return back ? back : dp_build_cast(&w->builder, x, to);
+}
+
+static void narrow_before(narrowing *w, const dp_node *cast, const dp_node *node) {
+  dp_value **inputs = dp_alloc_n(w->scratch, (size_t)node->n_inputs, sizeof *inputs);
+  for (int k = 0; k < node->n_inputs; k++) inputs[k] = narrowed(w, node->inputs[k], cast->outputs[0]->type.dtype);
+  dp_value *moved = dp_build(&w->builder, node->op->name, node->n_inputs, inputs, 1, node->n_attrs, node->attrs);
+  moved = dp_build_reshape(&w->builder, moved, &cast->outputs[0]->type.shape);
+  if (!w->builder.status) dp_rewrite_replace(&w->rewrite, cast->outputs[0], moved);
+}
+
+// ---- the walk -------------------------------------------------------------------------------------------------------
+
+static void count_uses(narrowing *w) {
+  const dp_graph *graph = w->graph;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
+      if (graph->nodes[i]->inputs[k]) w->uses[graph->nodes[i]->inputs[k]->id]++;
+  for (int i = 0; i < graph->n_outputs; i++) w->uses[graph->outputs[i].value->id]++;
+  for (int i = 0; i < graph->n_updates; i++) w->uses[graph->updates[i].value->id]++;
+}
+
+static bool rewrite_node(narrowing *w, const dp_node *node) {
+  if (takes_narrow(w, node)) {
+    widen_behind(w, node);
+    return true;
+  }
+  dp_value *back = is(node, "Cast") ? given_back(node->inputs[0], node->outputs[0]->type.dtype) : NULL;
+  if (back) {
+    dp_rewrite_replace(&w->rewrite, node->outputs[0], back);
+    return true;
+  }
+  const dp_node *mover = moved_before(w, node);
+  if (mover) narrow_before(w, node, mover);
+  return mover;
+}
+
+static dp_status narrow_all(dp_graph *graph, dp_arena *scratch) {
+  const int32_t n_old = graph->n_nodes;
+  narrowing w = {.graph = graph, .scratch = scratch, .rewrite = dp_rewrite_begin(graph), .n_uses = graph->n_values};
+  w.uses = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *w.uses);
+  count_uses(&w);
+  dp_node **order = NULL;
+  int32_t count = 0;
+  for (int32_t i = 0; i < n_old && !w.builder.status; i++) {
+    dp_node *node = graph->nodes[i];
+    const int32_t first = graph->n_nodes;
+    dp_rewrite_operands(&w.rewrite, node);
+    w.builder = (dp_builder){.graph = graph, .prefix = node->name};
+    if (rewrite_node(&w, node))
+      dp_rewrite_drop(&w.rewrite, node);
+    else
+      DP_PUSH(scratch, order, count, node);
+    for (int32_t k = first; k < graph->n_nodes; k++) {
+      graph->nodes[k]->device = node->device;
+      graph->nodes[k]->stage = node->stage;
+      DP_PUSH(scratch, order, count, graph->nodes[k]);
+    }
+  }
+  if (w.builder.status) return w.builder.status;
+  graph->unchanged = dp_rewrite_did_nothing(&w.rewrite);
+  dp_rewrite_end(&w.rewrite);
+  if (!graph->unchanged) dp_graph_reorder(graph, order);
+  return DP_OK;
+}
+
+static dp_status run(dp_compile *compile) {
+  dp_arena *scratch = dp_arena_create(0);
+  if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
+  dp_status status = DP_OK;
+  for (int i = 0; i < compile->model->n_graphs && !status; i++) status = narrow_all(compile->model->graphs[i], scratch);
+  dp_arena_destroy(scratch);
+  return status;
+}
+
+const dp_pass dp_pass_narrow = {
+    .name = "narrow",
+    .what = "what only moves elements moves the narrower ones",
+    .needs = DP_HAS_PROGRAMS,
+    .run = run,
+};
