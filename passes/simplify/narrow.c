@@ -1,5 +1,6 @@
 // narrow: what only moves elements moves the narrower ones. A Cast to a wider float goes behind it, one to a narrower
-// float before it; of a Cast and one back nothing stays. Where models of 16 bits turn positions in float32, halves of rows are divided and joined in 16 bits.
+// float before it; of a Cast and one back nothing stays. Where models of 16 bits turn positions in float32, halves of
+// rows are divided and joined in 16 bits.
 #include <string.h>
 
 #include "ir/graph/builder.h"
