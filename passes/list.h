@@ -41,6 +41,7 @@ DP_PASS(projections)
 DP_PASS(fuse)
 DP_PASS(bucket)
 DP_PASS(updates)
+DP_PASS(casts)
 DP_PASS(streams)
 // Once it is known which instructions there are, and before their kernels are chosen by how operands lie.
 DP_PASS(layout)

@@ -20,6 +20,7 @@ const dp_target dp_target_cuda = {
     .producers = true,
     .projections = true,
     .gradient_casts = true,
+    .parameter_casts = true,
     .channel_ends = true,
     .channels_last = true,
     .chunk_bytes = 256 << 20,   // so that a chunk is work enough for a whole GPU

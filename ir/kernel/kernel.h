@@ -150,7 +150,8 @@ typedef struct dp_target {
   // Attention may be a region with what divides and joins its operands and gradients: its kernels read and write parts
   // of one tensor, with up to DP_PROJECTION_VIEWS views of each in between (passes/fuse/projections.c).
   bool projections;
-  bool gradient_casts;  // regions of updates may begin with Casts of gradients from 16 bits
+  bool gradient_casts;   // regions of updates may begin with Casts of gradients from 16 bits
+  bool parameter_casts;  // Casts of parameters to 16 bits may be one region (passes/fuse/casts.c)
   // Regions may have members that work on channels (DP_OP_CHANNELS), where a channel of what these normalize takes so
   // many bytes on a device at most. 0: never.
   double channel_bytes;

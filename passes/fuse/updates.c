@@ -15,6 +15,7 @@
 #include "ir/base/limits.h"
 #include "passes/base/pass.h"
 #include "passes/fuse/gradient_casts.h"
+#include "passes/fuse/held.h"
 #include "passes/fuse/regions.h"
 #include "passes/schedule/issue_order.h"
 #include "passes/schedule/windows.h"
@@ -84,31 +85,9 @@ static void move_casts(const dp_graph *graph, dp_arena *scratch, const update *u
   }
 }
 
-// By position, the bytes of transient values that are there if no update waits. A value is there from what makes it to
-// its last user.
-static double *bytes_held(const dp_graph *graph, dp_arena *scratch, const int32_t *begins) {
-  double *held = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *held);
-  int32_t *last = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *last);
-  for (int32_t i = 0; i < graph->n_nodes; i++) {
-    const dp_node *node = graph->nodes[i];
-    for (int k = 0; k < node->n_inputs; k++)
-      if (node->inputs[k] && last[node->inputs[k]->id] < begins[i]) last[node->inputs[k]->id] = begins[i];
-  }
-  for (int32_t v = 0; v < graph->n_values; v++) {
-    const dp_value *x = graph->values[v];
-    if (!x->producer || x->space != DP_SPACE_TRANSIENT) continue;
-    const double bytes = dp_cost_model_bytes(graph->model, x);
-    const int32_t made = begins[x->producer->id];
-    held[made] += bytes;
-    held[dp_max_i64(made, last[v]) + 1] -= bytes;
-  }
-  for (int32_t i = 1; i < graph->n_nodes; i++) held[i] += held[i - 1];
-  return held;
-}
-
 typedef struct {
   const dp_graph *graph;
-  const double *held;  // (positions) bytes_held
+  const double *held;  // (positions) dp_held_bytes
   double most;         // of these
   double few;          // bytes of gradients that may wait in any case
 } waiting;
@@ -143,7 +122,7 @@ static dp_status join_updates(dp_compile *compile, dp_graph *graph, dp_arena *sc
   const update *updates = find_updates(graph, scratch, casts, begins, &count);
   if (casts) move_casts(graph, scratch, updates, count, casts, begins);
   waiting w = {.graph = graph,
-               .held = bytes_held(graph, scratch, begins),
+               .held = dp_held_bytes(graph, scratch, begins),
                .few = target->costs.start_ns * target->costs.bytes_per_ns};
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     group_of[i] = i;

@@ -343,6 +343,19 @@ void PrepareNormalizations() {
   }
 }
 
+// Casts of parameters.
+void PrepareCasts() {
+  for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT16}) {
+    RegionBuilder b(1);
+    for (int64_t count : {3, 8}) {
+      const int x = b.Operand(DP_FLOAT32, {count});
+      b.Add("", "Cast", {x}, dtype, {count}, true, {RegionBuilder::Int("to", dtype)});
+    }
+    b.Number();
+    Prepare(b.spec, dp_kernel_find(&dp_target_cuda, "cuda.casts.dp.Region"), "casts in a region");
+  }
+}
+
 // What collectives of our own launch: sums of everything, of parts, and copies of parts.
 void PrepareTransfers() {
   dp_arena *arena = dp_arena_create(0);
@@ -392,6 +405,7 @@ TEST(Nvrtc, CompilesEveryFunction) {
   PrepareNormalizations();
   PrepareBatches();
   PrepareColumns();
+  PrepareCasts();
   PrepareTransfers();
   EXPECT_GT(prepared, full ? 1000 : 80);
   const std::vector<int> kinds = full ? std::vector<int>{80, 90, 100, 120} : std::vector<int>{90};

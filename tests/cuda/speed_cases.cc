@@ -244,6 +244,8 @@ const std::vector<Unmeasured> &UnmeasuredKernels() {
       {"cuda.device.dp.Region", "it is as fast as what it joins; bench/gpu times it in steps"},
       {"cuda.blaslt.dp.Region", "a head of a network, which bench/gpu times in steps"},
       {"cuda.head.dp.Region", "a head of a network, which bench/gpu times in steps"},
+      {"cuda.casts.dp.Region",
+       "it does what cuda.elementwise.Cast does, for many tensors; bench/gpu times it in steps"},
       {"cuda.updates.dp.Region", "it does what cuda.update does, for many tensors; bench/gpu times it in steps"},
   };
   return all;

@@ -236,29 +236,29 @@ TEST(Budget, ResNet50) {
   Expect({"ResNet-50",
           ResNetText().Text(),
           "batch=256 precision=bf16 optimizer=sgd(lr=0.1,momentum=0.9)",
-          {338, 2, 105, 77619209674},
-          343});
+          {337, 2, 106, 77619209674},
+          342});
 }
 TEST(Budget, Gpt2Half) {
   Expect({"GPT-2 124M in bfloat16",
           Gpt(12, 768, 12, 50257, 1024, true),
           "batch=16 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {293, 1, 114, 33878641256},
-          475});
+          {209, 1, 115, 33878641256},
+          391});
 }
 TEST(Budget, Gpt2Medium) {
   Expect({"GPT-2 350M in bfloat16",
           Gpt(24, 1024, 16, 50257, 1024, true),
           "batch=8 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {569, 1, 222, 52247651400},
-          879});
+          {401, 1, 223, 52247651400},
+          711});
 }
 TEST(Budget, Llama1B) {
   Expect({"Llama 1B in bfloat16",
           Llama(kLlama1B),
           "batch=4 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {640, 1, 167, 88733466760},
-          953});
+          {528, 1, 168, 88733466760},
+          841});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Updates parameters of type T by gradients of type U and the learning rate. As on the CPU, updates are computed in
 // double, but for Adam's quotient, and rounded once. ADAM: 1 for dp.Adam, 0 for dp.SGD. ASSIGN: 1 for dp.Assign, which
 // moves elements of the size of T; their new values stand for gradients.
+#include "backends/cuda/device/table.h"
 #include "backends/cuda/device/update.h"
 #include "backends/cuda/device/vectors.h"
 
@@ -157,25 +158,14 @@ DP_DEVICE void LOCAL(change_one)(const dp_update_arguments *a, const LOCAL(rule)
     if (x->out[k] && !(skip && x->out[k] == x->in[k])) ((T *)x->out[k])[i] = out[k];
 }
 
-// The tensor that this block works on.
-DP_DEVICE int LOCAL(tensor)(const dp_update_arguments *a) {
-  int tensor = 0, end = (int)a->n_tensors;
-  while (end - tensor > 1) {
-    const int middle = (tensor + end) / 2;
-    if (a->tensors[middle].first_block <= dp_block())
-      tensor = middle;
-    else
-      end = middle;
-  }
-  return tensor;
-}
-
 DP_BOUNDED_KERNEL(dp_update_arguments, DP_UPDATE_THREADS, 4) {
   DP_SHARED LOCAL(rule) rule;
   const bool skip = a.skip && *a.skip;
   if (dp_thread() == 0 && !ASSIGN) LOCAL(make_rule)(&a, &rule);
   dp_barrier();
-  const dp_update_tensor own = a.tensors ? a.tensors[LOCAL(tensor)(&a)] : a.one, *x = &own;
+  const dp_update_tensor own =
+      a.tensors ? a.tensors[LOCAL(table_entry)(&a.tensors->first_block, sizeof *a.tensors, a.n_tensors)] : a.one;
+  const dp_update_tensor *x = &own;
   const bool aligned = LOCAL(is_aligned)(x);
   const dp_i64 first = (dp_block() - x->first_block) * (DP_UPDATE_THREADS * DP_UPDATE_EACH);
   for (int k = 0; k < DP_UPDATE_EACH / LOCAL(width); k++) {
