@@ -2,8 +2,8 @@
 // small.
 //
 // They run where the first of them stands, as long as the program then never holds more than it holds at most anyhow.
-// In training it holds the most when the forward pass is over, and until then they all are there; one that is made again
-// in the backward pass stays where it is. Weights of convolutions stay alone, since each has a layout of its own.
+// In training it holds the most when the forward pass is over, and until then they all are there; one that is made
+// again in the backward pass stays where it is. Weights of convolutions stay alone, since each has a layout of its own.
 #include "ir/base/limits.h"
 #include "passes/base/pass.h"
 #include "passes/cost/cost_model.h"
