@@ -35,6 +35,16 @@ static bool is_narrower(dp_dtype narrow, dp_dtype wide) {
   return wide == DP_FLOAT32 && (narrow == DP_BFLOAT16 || narrow == DP_FLOAT16);
 }
 
+// `made` with the views that lead from the result of `from` to x. One by one: where N stands twice, their extents may not
+// be comparable across all of them.
+static dp_value *with_views(narrowing *w, dp_value *made, const dp_node *from, const dp_value *x) {
+  const dp_shape *shapes[MOST_VIEWS];
+  int count = 0;
+  for (; x->producer != from; x = x->producer->inputs[0]) shapes[count++] = &x->type.shape;
+  while (count-- > 0) made = dp_build_reshape(&w->builder, made, shapes[count]);
+  return made;
+}
+
 // ---- a Cast to a wider type, before what moves ----------------------------------------------------------------------
 
 // The Cast that x, or what x is a view of, comes from, if it only serves x; NULL: there is none.
@@ -46,7 +56,8 @@ static const dp_node *widened(const narrowing *w, const dp_value *x) {
 
 // The operand of x's Cast, with the views that follow that.
 static dp_value *before_cast(narrowing *w, dp_value *x) {
-  return dp_build_reshape(&w->builder, widened(w, x)->inputs[0], &x->type.shape);
+  const dp_node *cast = widened(w, x);
+  return with_views(w, cast->inputs[0], cast, x);
 }
 
 static bool takes_narrow(const narrowing *w, const dp_node *node) {
@@ -99,7 +110,7 @@ static void narrow_before(narrowing *w, const dp_node *cast, const dp_node *node
   dp_value **inputs = dp_alloc_n(w->scratch, (size_t)node->n_inputs, sizeof *inputs);
   for (int k = 0; k < node->n_inputs; k++) inputs[k] = narrowed(w, node->inputs[k], cast->outputs[0]->type.dtype);
   dp_value *moved = dp_build(&w->builder, node->op->name, node->n_inputs, inputs, 1, node->n_attrs, node->attrs);
-  moved = dp_build_reshape(&w->builder, moved, &cast->outputs[0]->type.shape);
+  moved = with_views(w, moved, node, cast->inputs[0]);
   if (!w->builder.status) dp_rewrite_replace(&w->rewrite, cast->outputs[0], moved);
 }
 
