@@ -8,12 +8,17 @@ DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, RELU ? 2 : 3) {
   DP_SHARED double shared[VECTOR * DP_BATCH_THREADS];
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   dp_batch_column column = dp_batch_column_of(&a, a.splits);
-  REAL mean[VECTOR];
+  REAL mean[VECTOR], factor[VECTOR], shift[VECTOR];  // the last two if Relu's result is made again
   double sum[VECTOR], products[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
     mean[v] = column.left ? (REAL)GET_U(((const U *)a.given_mean)[column.column * VECTOR + v]) : 0;
     sum[v] = products[v] = 0;
+    const dp_i64 c = RELU == DP_BATCH_AGAIN && column.left ? column.column * VECTOR + v : 0;
+    if (RELU == DP_BATCH_AGAIN) {
+      factor[v] = (REAL)((double)GET_U(((const U *)a.scale)[c]) * (double)GET_U(((const U *)a.given_invstd)[c]));
+      shift[v] = (REAL)GET_U(((const U *)a.bias)[c]);
+    }
   }
 #define TAKE(COUNT)                                                       \
   LOCAL(vector) held[COUNT];                                              \
@@ -25,6 +30,9 @@ DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, RELU ? 2 : 3) {
   }                                                                       \
   DP_UNROLL                                                               \
   for (int u = 0; u < (COUNT); u++) {                                     \
+    DP_UNROLL                                                             \
+    for (int v = 0; v < VECTOR && RELU == DP_BATCH_AGAIN; v++)            \
+      given[u].z.e[v] = LOCAL(before)(&held[u], v, mean[v], factor[v], shift[v]); \
     LOCAL(give)(&given[u]);                                               \
     LOCAL(leave)(&a, dp_batch_row(&column, u), &given[u]);                \
   }                                                                       \
