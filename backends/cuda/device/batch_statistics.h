@@ -42,8 +42,8 @@ DP_DEVICE void LOCAL(keep)(const dp_batch_arguments *a, dp_i64 c, double mean, d
   if (a->first_variance) ((U *)a->first_variance)[c] = PUT_U(kept_variance);
 }
 
-// Of channel c, by all threads of a block; one of them keeps what is wanted if `keeps`. What takes an element to its
-// result has statistics as they are kept, so that it can be made again from these.
+// Of channel c, by all threads of a block; one of them keeps what is wanted if `keeps`. Statistics of the batch take
+// elements to results as they are kept, so that these can be made again, unless that is in 16 bits.
 DP_DEVICE dp_batch_line LOCAL(line)(const dp_batch_arguments *a, dp_i64 c, int keeps, double *shared) {
   LOCAL(statistics) of;
   if (a->training) {
@@ -54,8 +54,10 @@ DP_DEVICE dp_batch_line LOCAL(line)(const dp_batch_arguments *a, dp_i64 c, int k
   }
   const double invstd = 1 / sqrt(of.variance + a->epsilon);
   if (dp_thread() == 0 && keeps) LOCAL(keep)(a, c, of.mean, of.variance, invstd);
-  const double mean = (double)GET_U(PUT_U(of.mean)), factor = (double)GET_U(PUT_U(invstd));
-  const dp_batch_line made = {mean, (double)GET_U(((const U *)a->scale)[c]) * factor,
+  const int kept = a->training && sizeof(U) >= sizeof(float);
+  const double mean = kept ? (double)GET_U(PUT_U(of.mean)) : of.mean;
+  const double slope = kept ? (double)GET_U(PUT_U(invstd)) : invstd;
+  const dp_batch_line made = {mean, (double)GET_U(((const U *)a->scale)[c]) * slope,
                               (double)GET_U(((const U *)a->bias)[c]), 0};
   return made;
 }
