@@ -4,8 +4,9 @@
 // result is not kept from the forward pass.
 //
 // Nothing that such gradients depend on may need that result, as the gradient of a pooling does. Where Relu's gradient
-// is computed from a sum of gradients, the pass `channels` makes one region of all of it, which reads less. Statistics
-// in 16 bits are less exact than what the forward pass normalizes with. A batch that is divided has other nodes.
+// is computed from a sum of gradients, the pass `channels` makes one region of all of it, which reads less. A batch that
+// is divided has other nodes. This is for numbers of 16 bits: of wider ones the forward pass computes results from
+// statistics that are more exact than those it keeps.
 #include <string.h>
 
 #include "ir/graph/builder.h"
@@ -55,6 +56,8 @@ static void look_at(work *w) {
 
 // ---- what can be one node -------------------------------------------------------------------------------------------
 
+static bool has_16_bits(const dp_value *v) { return dp_type_bytes(v->type.dtype) == 2; }
+
 static bool is_chain(const work *w, dp_node *gradient, chain *c) {
   if (!dp_fuse_is_named(gradient, "dp", "BatchNormalizationGrad")) return false;
   *c = (chain){.gradient = gradient, .relu_gradient = gradient->inputs[DY]->producer};
@@ -63,7 +66,7 @@ static bool is_chain(const work *w, dp_node *gradient, chain *c) {
   if (!dp_fuse_is_named(c->relu, "", "Relu") || w->uses[c->relu->inputs[0]->id] != 1) return false;
   c->normalization = c->relu->inputs[0]->producer;
   const dp_node *n = c->normalization;
-  return dp_fuse_is_named(n, "", "BatchNormalization") && dp_type_bytes(n->inputs[SCALE]->type.dtype) > 2 && n->n_outputs > SAVED_INVSTD && n->inputs[X] == gradient->inputs[X] &&
+  return dp_fuse_is_named(n, "", "BatchNormalization") && has_16_bits(n->inputs[X]) && !has_16_bits(n->inputs[SCALE]) && n->n_outputs > SAVED_INVSTD && n->inputs[X] == gradient->inputs[X] &&
          n->inputs[SCALE] == gradient->inputs[SCALE] && n->outputs[SAVED_MEAN] == gradient->inputs[MEAN] &&
          n->outputs[SAVED_INVSTD] == gradient->inputs[INVSTD] &&
          !dp_fuse_is_named(c->relu_gradient->inputs[0]->producer, "", "Add");
