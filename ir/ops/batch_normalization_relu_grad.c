@@ -30,9 +30,11 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *given
   dp_batch_normalization_widen(b, INVSTD + 1, given, in);
   dp_value *centred = dp_build2(b, "Sub", in[X], dp_batch_normalization_wide(b, in[MEAN], x));
   dp_value *slope = dp_batch_normalization_wide(b, dp_build2(b, "Mul", in[SCALE], in[INVSTD]), x);
-  dp_value *line = dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
+  dp_value *line =
+      dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
   dp_value *y = dp_build1(b, "Relu", dp_build_cast(b, line, given[X]->type.dtype));
-  dp_value *operands[] = {given[X], given[SCALE], given[MEAN], given[INVSTD], dp_build2(b, "dp.ReluGrad", given[DY], y)};
+  dp_value *operands[] = {given[X], given[SCALE], given[MEAN], given[INVSTD],
+                          dp_build2(b, "dp.ReluGrad", given[DY], y)};
   dp_batch_normalization_grad_decompose(b, node, operands, out);
   if (dp_common_result(node, Y)) out[Y] = y;
 }

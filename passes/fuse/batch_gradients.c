@@ -4,8 +4,8 @@
 // result is not kept from the forward pass.
 //
 // Nothing that such gradients depend on may need that result, as the gradient of a pooling does. Where Relu's gradient
-// is computed from a sum of gradients, the pass `channels` makes one region of all of it, which reads less. A batch that
-// is divided has other nodes. This is for numbers of 16 bits: of wider ones the forward pass computes results from
+// is computed from a sum of gradients, the pass `channels` makes one region of all of it, which reads less. A batch
+// that is divided has other nodes. This is for numbers of 16 bits: of wider ones the forward pass computes results from
 // statistics that are more exact than those it keeps.
 #include <string.h>
 
@@ -14,15 +14,15 @@
 #include "passes/fuse/groups.h"
 #include "passes/fuse/regions.h"
 
-enum { X, SCALE, MEAN, INVSTD, DY };           // of the gradient of a batch normalization
-enum { BIAS = 2, SAVED_MEAN, SAVED_INVSTD };   // of a batch normalization: an operand, and results
-enum { AGAIN = 3 };                            // Relu's result, of what comes instead
+enum { X, SCALE, MEAN, INVSTD, DY };          // of the gradient of a batch normalization
+enum { BIAS = 2, SAVED_MEAN, SAVED_INVSTD };  // of a batch normalization: an operand, and results
+enum { AGAIN = 3 };                           // Relu's result, of what comes instead
 
 typedef struct {
   dp_graph *graph;
-  bool *forward;  // (nodes) an output of the program depends on it
-  int32_t *uses;  // (values)
-  bool *before;   // (nodes) some gradient that could be replaced depends on it
+  bool *forward;      // (nodes) an output of the program depends on it
+  int32_t *uses;      // (values)
+  bool *before;       // (nodes) some gradient that could be replaced depends on it
   int32_t n_nodes;    // before any was made
   dp_node **instead;  // (nodes) what comes in a gradient's place
 } work;
@@ -66,7 +66,8 @@ static bool is_chain(const work *w, dp_node *gradient, chain *c) {
   if (!dp_fuse_is_named(c->relu, "", "Relu") || w->uses[c->relu->inputs[0]->id] != 1) return false;
   c->normalization = c->relu->inputs[0]->producer;
   const dp_node *n = c->normalization;
-  return dp_fuse_is_named(n, "", "BatchNormalization") && has_16_bits(n->inputs[X]) && !has_16_bits(n->inputs[SCALE]) && n->n_outputs > SAVED_INVSTD && n->inputs[X] == gradient->inputs[X] &&
+  return dp_fuse_is_named(n, "", "BatchNormalization") && has_16_bits(n->inputs[X]) && !has_16_bits(n->inputs[SCALE]) &&
+         n->n_outputs > SAVED_INVSTD && n->inputs[X] == gradient->inputs[X] &&
          n->inputs[SCALE] == gradient->inputs[SCALE] && n->outputs[SAVED_MEAN] == gradient->inputs[MEAN] &&
          n->outputs[SAVED_INVSTD] == gradient->inputs[INVSTD] &&
          !dp_fuse_is_named(c->relu_gradient->inputs[0]->producer, "", "Add");
@@ -95,6 +96,13 @@ static void replace(work *w, const dp_value *from, dp_value *to, bool late) {
       if (w->graph->nodes[i]->inputs[k] == from && !(late && w->forward[i])) w->graph->nodes[i]->inputs[k] = to;
 }
 
+static void replace_at_end(dp_graph *graph, const dp_value *from, dp_value *to) {
+  for (int i = 0; i < graph->n_outputs; i++)
+    if (graph->outputs[i].value == from) graph->outputs[i].value = to;
+  for (int i = 0; i < graph->n_updates; i++)
+    if (graph->updates[i].value == from) graph->updates[i].value = to;
+}
+
 static dp_status make(work *w, const chain *c) {
   dp_value *const *n = c->normalization->inputs, *const *g = c->gradient->inputs;
   dp_value *in[] = {g[X], g[SCALE], n[BIAS], g[MEAN], g[INVSTD], c->relu_gradient->inputs[0]};
@@ -105,8 +113,11 @@ static dp_status make(work *w, const chain *c) {
   dx->producer->device = c->gradient->device;
   dx->producer->stage = c->gradient->stage;
   replace(w, c->relu->outputs[0], dx->producer->outputs[AGAIN], true);
-  for (int k = 0; k < c->gradient->n_outputs; k++)
-    if (c->gradient->outputs[k]) replace(w, c->gradient->outputs[k], dx->producer->outputs[k], false);
+  for (int k = 0; k < c->gradient->n_outputs; k++) {
+    if (!c->gradient->outputs[k]) continue;
+    replace(w, c->gradient->outputs[k], dx->producer->outputs[k], false);
+    replace_at_end(w->graph, c->gradient->outputs[k], dx->producer->outputs[k]);
+  }
   return DP_OK;
 }
 

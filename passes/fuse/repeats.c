@@ -87,9 +87,10 @@ static bool suits_users(const repeats *r, int32_t g, const dp_value *y) {
       continue;
     }
     repeats = true;
+    if (dp_op_is(user->op, DP_OP_COMMUNICATION)) return false;
     if (at == g && (dp_op_is(user->op, DP_OP_PRODUCT) || dp_op_is(user->op, DP_OP_CONVOLUTION))) return false;
-    if (at != g && (r->w->groups[at].depth >= r->w->groups[g].depth ||
-                    r->w->segment[user->id] < r->w->groups[g].segment))
+    if (at != g &&
+        (r->w->groups[at].depth >= r->w->groups[g].depth || r->w->segment[user->id] < r->w->groups[g].segment))
       return false;
   }
   return stays && repeats;
@@ -147,8 +148,8 @@ static void repeat(repeats *r, int32_t g, dp_node *node) {
   DP_PUSH(r->w->scratch, r->inserted[g], r->n_inserted[g], copy);
 }
 
-// Whether what the group makes again has to be there before this member: it uses it, or it is the last pointwise one, or
-// the last.
+// Whether what the group makes again has to be there before this member: it uses it, or it is the last pointwise one,
+// or the last.
 static bool comes_after(repeats *r, int32_t g, const dp_node *member, int32_t last) {
   for (int32_t i = 0; i < r->n_inserted[g]; i++)
     if (reads(member, r->inserted[g][i]->outputs[0])) return true;
@@ -165,7 +166,8 @@ static void put_in_place(repeats *r) {
   for (int32_t i = r->n_nodes; i-- > 0;) last[dp_fuse_find(w, i)] = i;
   for (int32_t i = 0; i < r->n_nodes; i++) {
     int32_t *of_group = &last[dp_fuse_find(w, i)];
-    if (dp_op_is_pointwise(w->graph->nodes[i]->op) || !dp_op_is_pointwise(w->graph->nodes[*of_group]->op)) *of_group = i;
+    if (dp_op_is_pointwise(w->graph->nodes[i]->op) || !dp_op_is_pointwise(w->graph->nodes[*of_group]->op))
+      *of_group = i;
   }
   for (int32_t i = 0; i < r->n_nodes; i++) {
     const int32_t g = dp_fuse_find(w, i);
@@ -206,7 +208,7 @@ void dp_fuse_repeats(dp_fuse_work *w) {
     if (!is_candidate(&r, node)) continue;
     int32_t g = earliest(&r, node, node->outputs[0], -1);
     for (int k = 0; k < node->n_inputs; k++)
-      if (node->inputs[k]) g = earliest(&r, node, node->inputs[k], g);
+      if (node->inputs[k] && !is_scalar(node->inputs[k])) g = earliest(&r, node, node->inputs[k], g);
     if (g >= 0) repeat(&r, g, node);
   }
   if (w->graph->n_nodes > r.n_nodes) put_in_place(&r);

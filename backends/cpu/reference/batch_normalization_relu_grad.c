@@ -37,11 +37,12 @@ const dp_kernel dp_kernel_reference_dp_BatchNormalizationReluGrad = {
 #else
 
 // Executes a statement for each element of the channel: at is its index, y Relu's result, given what it lets through.
-#define EACH(e, c)                                                                                           \
-  for (int64_t n_ = 0; n_ < (e).samples; n_++)                                                               \
-    for (int64_t i_ = 0, at = (n_ * (e).channels + (c)) * (e).inner; i_ < (e).inner; i_++, at++)             \
-      for (T line = (T)(((double)x[at] - mean) * (scale * invstd) + bias), y = line <= 0 ? 0 : line,         \
-             given = line <= 0 ? 0 : dy[at], *once = &given; once; once = NULL)
+#define EACH(e, c)                                                                                   \
+  for (int64_t n_ = 0; n_ < (e).samples; n_++)                                                       \
+    for (int64_t i_ = 0, at = (n_ * (e).channels + (c)) * (e).inner; i_ < (e).inner; i_++, at++)     \
+      for (T line = (T)(((double)x[at] - mean) * (scale * invstd) + bias), y = line <= 0 ? 0 : line, \
+             given = line <= 0 ? 0 : dy[at], *once = &given;                                         \
+           once; once = NULL)
 
 static void FN(channel)(dp_channels e, int64_t c, dp_dtype dtype, const void *const *in, void *const results[4]) {
   const T *x = in[0], *dy = in[5];

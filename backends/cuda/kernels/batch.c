@@ -57,8 +57,8 @@ static bool makes_again(const dp_kernel_spec *spec) { return !strcmp(spec->op->n
 
 // Whether the gradient of Relu before that of the normalization leaves bits, where neighbours make bytes of them.
 static bool leaves_marks(const dp_kernel_spec *spec) {
-  return !makes_again(spec) && dp_has_in(spec, DP_CUDA_BATCH_Z) && !dp_has_out(spec, DP_CUDA_BATCH_GIVEN) && dp_has_out(spec, 0) &&
-         dp_type_bytes(spec->inputs[0].dtype) == DP_VECTOR_BYTES / MARKED_VECTOR;
+  return !makes_again(spec) && dp_has_in(spec, DP_CUDA_BATCH_Z) && !dp_has_out(spec, DP_CUDA_BATCH_GIVEN) &&
+         dp_has_out(spec, 0) && dp_type_bytes(spec->inputs[0].dtype) == DP_VECTOR_BYTES / MARKED_VECTOR;
 }
 
 // Also where no bytes are made of them: a shard must not need more than a larger one.

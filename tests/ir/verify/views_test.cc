@@ -1,5 +1,5 @@
-// The checker on views: the result of a Reshape may lie where its operand lies, and both can be read from there. Nothing
-// else that is written there leaves the operand.
+// The checker on views: the result of a Reshape may lie where its operand lies, and both can be read from there.
+// Nothing else that is written there leaves the operand.
 #include <gtest/gtest.h>
 
 #include "backends/cpu/target.h"

@@ -6,8 +6,9 @@
 // instruction, and is used by it or by something that need not be over before it. Of two such tensors, neither is dead
 // before the other is written. An elementwise instruction, or a sum over devices, may overwrite its operand, and a
 // region one for each of its results, whether or not the plan does so. Values that are reduced together are one value,
-// from the first write to any of them; so are a value and a view of it, where the plan has both at one place. The bound is the largest sum over all instructions. In pipeline stages only
-// computing instructions count, since a transfer may start early, and values that it does not follow need not coexist.
+// from the first write to any of them; so are a value and a view of it, where the plan has both at one place. The bound
+// is the largest sum over all instructions. In pipeline stages only computing instructions count, since a transfer may
+// start early, and values that it does not follow need not coexist.
 #include <gtest/gtest.h>
 
 #include <algorithm>
