@@ -21,6 +21,7 @@ DP_PASS(narrow)
 // Fold first: folded values can be merged, and nodes used only by folded ones become dead.
 DP_PASS(fold)
 DP_PASS(cse)
+DP_PASS(batch_gradients)
 DP_PASS(dce)
 // Only constants that survive are stored, and only then is it known which variables need a first value.
 DP_PASS(constants)

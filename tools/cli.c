@@ -15,9 +15,10 @@
 #include "ir/base/utf8.h"
 
 static dp_status check_output(void) {
-  // If a write failed long ago, ferror remembers it but errno does not.
   errno = 0;
   if (!(fflush(stdout) | ferror(stdout))) return DP_OK;
+  // If a write failed long ago, ferror remembers it but errno does not. Another one fails for the same reason.
+  if (!errno && putchar('\n') != EOF) (void)fflush(stdout);
   return dp_fail(EX_IOERR, "cannot write standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
 }
 

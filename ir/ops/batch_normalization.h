@@ -19,6 +19,8 @@ dp_status dp_batch_normalization_check(const dp_node *node, int first, int count
 
 // The rest of infer for a gradient whose x and scale are already checked: its statistics must have shape `saved`.
 dp_status dp_batch_normalization_grad_infer(dp_node *node, const dp_shape *saved);
+// Results 0 to 2 of the gradient, those that the node has, from x, scale, mean, invstd and dy.
+void dp_batch_normalization_grad_decompose(dp_builder *b, const dp_node *node, dp_value *const *given, dp_value **out);
 dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n);
 
 // With statistics of groups of samples: see grouped_batch_normalization.c. `axis` is the mesh axis that splits the

@@ -27,7 +27,7 @@ static void placements(dp_sharding_rules *rules) {
   dp_sharding_split(rules, x->dims[1], (int[]){1, 0, 0, 0, 1}, (int[]){1, 0, 0});
 }
 
-static void decompose(dp_builder *b, const dp_node *node, dp_value *const *given, dp_value **out) {
+void dp_batch_normalization_grad_decompose(dp_builder *b, const dp_node *node, dp_value *const *given, dp_value **out) {
   const dp_shape *x = &given[X]->type.shape;
   dp_value *in[DY + 1];
   dp_batch_normalization_widen(b, DY + 1, given, in);
@@ -77,7 +77,7 @@ const dp_op dp_op_BatchNormalizationGrad = {
     .precision = DP_PRECISION_FIRST,
     .infer = infer,
     .sharding = placements,
-    .decompose = decompose,
+    .decompose = dp_batch_normalization_grad_decompose,
     .cost = dp_batch_normalization_grad_cost,
     .samples = samples,
 };

@@ -104,6 +104,7 @@ struct dp_checker {
   uint32_t *region_of;  // (n_tensors) the last region that has it, plus 1; 0: none
   uint8_t *standing;    // (n_tensors) what it is there (region.c)
   uint32_t *maker;      // (n_tensors) the member of that region that makes it
+  uint32_t *also;       // (n_tensors) what is there too where it was written; 0: nothing (meaning.c)
   dp_spans *spans[DP_CHECKER_SPACES];
 };
 

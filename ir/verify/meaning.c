@@ -1,6 +1,7 @@
 // What the bytes hold. Instructions are visited in an order that happens-before allows, with a map from bytes to
 // content. Each operand must be there exactly as its tensor claims, and each result replaces what was there.
-// Conflicting accesses are ordered (order.c), so every such order gives the same result.
+// Conflicting accesses are ordered (order.c), so every such order gives the same result. The result of an operator that
+// changes the shape alone, if it lies where its operand lies, changes no byte: these hold the operand too.
 #include <string.h>
 
 #include "ir/plan/layout.h"
@@ -106,7 +107,9 @@ static dp_status check_content(dp_checker *c, dp_checker_location where, named w
   const dp_span *span = dp_spans_get(c->spans[m->space], dp_spans_find(c->spans[m->space], m->offset));
   bool exact = span && span->begin == m->offset && span->end == m->offset + m->bytes;
   if (!exact || !span->content) return fail_missing(c, where, what, span, t);
-  if (!is_content(c, span->content, t)) return fail_content(c, where, what, span->content, t);
+  uint32_t content = span->content;
+  while (content && !is_content(c, content, t)) content = content <= c->n_tensors ? c->also[content - 1] : 0;
+  if (!content) return fail_content(c, where, what, span->content, t);
   c->report->operands++;
   return DP_OK;
 }
@@ -127,6 +130,19 @@ static dp_status read_operands(dp_checker *c, uint32_t instruction) {
   return DP_OK;
 }
 
+// The content that stays beside the result, which is there in the operand's place; 0: none, or the result was among it.
+static uint32_t stays(const dp_checker *c, uint32_t instruction) {
+  const Dp__Instruction *in = c->instructions[instruction].claim;
+  if (in->n_members || !dp_op_is(c->instructions[instruction].op, DP_OP_VIEW)) return 0;
+  const Dp__DeviceTensor *x = dp_checker_input(c, in, 0)->claim, *y = dp_checker_output(c, in, 0)->claim;
+  if (x->space != y->space || x->offset != y->offset || x->bytes != y->bytes || x->layout != y->layout) return 0;
+  const dp_span *span = dp_spans_get(c->spans[x->space], dp_spans_find(c->spans[x->space], x->offset));
+  const uint32_t first = span ? span->content : 0;
+  for (uint32_t content = first; content && content <= c->n_tensors; content = c->also[content - 1])
+    if (content == in->outputs[0]) return 0;
+  return first;
+}
+
 static dp_status write_results(dp_checker *c, uint32_t instruction) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
   if (in->scratch)
@@ -140,6 +156,7 @@ static dp_status write_results(dp_checker *c, uint32_t instruction) {
     if (t->exit >= 0 && c->writes[t->exit]++)
       return dp_checker_fail(c, dp_checker_at_instruction(c, instruction), DP_RULE_MEANING_UPDATE,
                              "it updates '%s' a second time", c->model->variables[t->exit].name);
+    c->also[in->outputs[k] - 1] = stays(c, instruction);
     set_content(c, t->claim->space, t->claim->offset, t->claim->offset + t->claim->bytes, in->outputs[k]);
   }
   return DP_OK;
@@ -168,6 +185,7 @@ static dp_status check_end(dp_checker *c) {
 }
 
 dp_status dp_checker_meaning(dp_checker *c) {
+  c->also = dp_alloc_n(c->arena, c->n_tensors, sizeof *c->also);
   set_stored_variables(c);
   for (uint32_t i = 0; i < c->n_instructions; i++) {
     DP_TRY(read_operands(c, c->order[i]));

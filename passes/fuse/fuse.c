@@ -289,7 +289,10 @@ static dp_status fuse(dp_compile *compile, dp_graph *graph, dp_arena *scratch) {
   w.before = dp_issue_order_edges_make(scratch, graph);
   w.after = dp_issue_order_edges_turn(scratch, &w.before, graph->n_nodes);
   find_groups(&w);
-  if (w.producers) dp_fuse_reductions(&w);
+  if (w.producers) {
+    dp_fuse_reductions(&w);
+    dp_fuse_repeats(&w);
+  }
   for (int32_t k = 0; k < graph->n_nodes; k++) w.group_of[k] = dp_fuse_find(&w, k);
   dp_regions_make(graph, scratch, w.n_groups, w.group_of);
   return DP_OK;

@@ -72,5 +72,8 @@ bool dp_fuse_can(const dp_fuse_work *w, const dp_node *node, dp_fuse_frame *f);
 
 // Reductions over other dims than those of rows join the region that computes what they reduce.
 void dp_fuse_reductions(dp_fuse_work *w);
+// Pointwise results of the forward pass are made again in regions of the backward pass that have what it takes. Changes
+// the graph and `group_of`; all else is as it was before, and no more to be used.
+void dp_fuse_repeats(dp_fuse_work *w);
 
 #endif

@@ -8,7 +8,9 @@
 // variables that are stored there.
 //
 // A result reuses its operand's bytes when the operator is elementwise, the kernel allows it and the operand dies
-// there; likewise a reduced sum, and the value that micro-batches are accumulated into. Sums that are reduced together
+// there; likewise a reduced sum, and the value that micro-batches are accumulated into. Where the operator changes the
+// shape alone, the operand may live on: both are the same bytes, which are free when the last user of either is done.
+// Sums that are reduced together
 // are adjacent: the bucket is one value from the first write to any member on. pack.c finds the offsets.
 #include <limits.h>
 #include <string.h>
@@ -17,6 +19,8 @@
 #include "passes/memory/order.h"
 #include "passes/memory/pack.h"
 #include "passes/memory/storage.h"
+
+enum { NONE = -1, SEVERAL = -2 };
 
 // A value together with those that later reuse its bytes, or a node's scratch, or a bucket of values.
 typedef struct {
@@ -41,6 +45,7 @@ typedef struct {
   int32_t *block_of;             // (values) -1: already has its bytes
   int (*ends)[DP_PACK_STREAMS];  // (values) as in block, by reads
   dp_node **joined_by;           // (values) the node that reduces it together with others; NULL: none
+  int *stream_of_users;          // (values) NONE, or SEVERAL
   int32_t *bucket_of;            // (nodes) the block of what it reduces; -1: none yet
 } work;
 
@@ -90,6 +95,13 @@ static bool works_in_place(const work *w, const dp_node *node, int k) {
 // is elsewhere.
 static bool updates_part(const dp_node *node, int k) {
   return dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_inputs && node->inputs[k]->space == DP_SPACE_TRANSIENT;
+}
+
+// Whether the result has its operand's elements where they are, and whoever reads the operand comes after this node or
+// before it, as all are on its stream.
+static bool shares(const work *w, const dp_node *node, const dp_value *x) {
+  return node->kernel && !node->body && dp_op_is(node->op, DP_OP_VIEW) && w->stream_of_users[x->id] == node->stream &&
+         !w->joined_by[x->id];
 }
 
 static bool has_as_many(const dp_shape *a, const dp_shape *b) {
@@ -148,7 +160,7 @@ static bool takes_over(const work *w, const dp_node *node, int k) {
   for (int i = 0; i < node->n_inputs; i++)
     if (i != k && node->inputs[i] == x) return false;
   if (node->kernel && w->joined_by[y->id]) return false;  // its offset is in its bucket
-  return works_in_place(w, node, k) && dies_at(w, &w->blocks[w->block_of[x->id]], node);
+  return works_in_place(w, node, k) && (shares(w, node, x) || dies_at(w, &w->blocks[w->block_of[x->id]], node));
 }
 
 // Adds value y to the bucket of those that are reduced together; allocates a block on first use. All writers of a
@@ -176,6 +188,8 @@ static void look_at_operands(work *w) {
     for (int k = 0; k < node->n_inputs; k++) {
       if (!node->inputs[k]) continue;
       extend_life(w, w->ends[node->inputs[k]->id], node);
+      int *stream = &w->stream_of_users[node->inputs[k]->id];
+      *stream = *stream == NONE || *stream == node->stream ? node->stream : SEVERAL;
       if (!node->kernel && node->n_outputs > 1) w->joined_by[node->inputs[k]->id] = node;
     }
   }
@@ -304,6 +318,8 @@ static dp_status place_values(const dp_target *target, dp_graph *graph, dp_space
   w.block_of = dp_alloc_n(scratch, n, sizeof *w.block_of);
   memset(w.block_of, 0xff, n * sizeof *w.block_of);
   w.joined_by = dp_alloc_n(scratch, n, sizeof *w.joined_by);
+  w.stream_of_users = dp_alloc_n(scratch, n, sizeof *w.stream_of_users);
+  for (size_t v = 0; v < n; v++) w.stream_of_users[v] = NONE;
   w.bucket_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *w.bucket_of);
   memset(w.bucket_of, 0xff, ((size_t)graph->n_nodes + 1) * sizeof *w.bucket_of);
   look_at_operands(&w);

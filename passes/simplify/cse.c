@@ -1,5 +1,6 @@
 // cse: merges nodes that compute the same thing, and equal constants; the first stays. Random nodes and updates are
-// never merged, and nodes only when the user's annotations of them are equal.
+// never merged, and nodes only when the user's annotations of them are equal. An Identity goes too, unless the user has
+// annotated it, or it stands for a variable or an input.
 #include <string.h>
 
 #include "ir/graph/op.h"
@@ -60,6 +61,12 @@ static bool is_equal_node(const dp_node *a, const dp_node *b) {
   for (int i = 0; i < b->n_outputs; i++)
     if (b->outputs[i] && (i >= a->n_outputs || !a->outputs[i])) return false;
   return true;
+}
+
+static bool does_nothing(const dp_node *node) {
+  if (strcmp(node->op->name, "Identity") || *node->op->domain || node->n_constraints) return false;
+  const dp_node *before = node->inputs[0]->producer;
+  return before && before->device == node->device && before->stage == node->stage;
 }
 
 // ---- a table of what stays ------------------------------------------------------------------------------------------
@@ -125,6 +132,11 @@ static dp_status merge(dp_graph *graph) {
     dp_node *node = graph->nodes[i];
     dp_rewrite_operands(&rewrite, node);
     if (dp_op_is(node->op, DP_OP_RANDOM) || dp_op_is(node->op, DP_OP_UPDATE)) continue;
+    if (does_nothing(node)) {
+      dp_rewrite_replace(&rewrite, node->outputs[0], node->inputs[0]);
+      dp_rewrite_drop(&rewrite, node);
+      continue;
+    }
     const dp_node *first = find_or_add(&t, hash_node(node), node, equal_nodes);
     if (first == node) continue;
     for (int k = 0; k < node->n_outputs; k++)
@@ -144,6 +156,6 @@ static dp_status run(dp_compile *compile) {
 
 const dp_pass dp_pass_cse = {
     .name = "cse",
-    .what = "merges equal nodes and constants",
+    .what = "merges equal nodes and constants, drops nodes that do nothing",
     .run = run,
 };

@@ -408,6 +408,9 @@ TEST(HardCases, BatchNormalization) {
         if (numbers != random && numbers != far) continue;
         const double mean = numbers == far ? 1e4 + 1.5 : 48;
         Compare("dp.BatchNormalizationGrad", given, "", {{0, numbers}, {2, {mean}}, {3, {0.5}}}, false, of.n);
+        const Operands relu = {{0, numbers}, {1, {1, -0.5}}, {2, {0.25, -2}}, {3, {mean}}, {4, {0.5}}};
+        for (const int results : {1, 4})
+          Compare("dp.BatchNormalizationReluGrad", training + ", " + x, "", relu, false, of.n, results);
       }
       Compare("BatchNormalization", training, "", {{0, random}, {4, {0.5, 2, 7}}}, false, of.n);
       if (HasFailure()) return;
@@ -448,12 +451,16 @@ TEST(HardCases, BatchNormalizationInNhwc) {
       const Operands operands = {{0, random}, {2, {48}}, {3, {0.5, 2}}};
       for (const int results : {1, 3})
         Compare("dp.BatchNormalizationGrad", inputs + ", " + x, "", operands, false, of.n, results, true);
+      const Operands relu = {{0, random}, {1, {1, -0.5}}, {2, {0.25, -2}}, {3, {48}}, {4, {0.5, 2}}};
+      for (const int results : {1, 4})
+        Compare("dp.BatchNormalizationReluGrad", inputs + vector + ", " + x, "", relu, false, of.n, results, true);
       if (HasFailure()) return;
     }
   TensorOffset() = 8;  // vectors cannot be read at once
   const std::string x = "bfloat16[N,40,9,9]", u = ", float32[40]", inputs = x + u + u + u;
   Compare("BatchNormalization", inputs + u, "training_mode=1", {{0, random}}, false, 20, 0, true);
   Compare("dp.BatchNormalizationGrad", inputs + ", " + x, "", {{0, random}, {2, {48}}}, false, 20, 0, true);
+  Compare("dp.BatchNormalizationReluGrad", inputs + u + ", " + x, "", {{0, random}, {3, {48}}}, false, 20, 0, true);
   TensorOffset() = 0;
 }
 

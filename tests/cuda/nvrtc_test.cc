@@ -196,6 +196,8 @@ void PrepareLarge() {
        1, 1},
       {"BatchNormalizationGrad", "dp", "bfloat16[N,2,8,8], float32[2], float32[2], float32[2], bfloat16[N,2,8,8]", "",
        1, 1},
+      {"BatchNormalizationReluGrad", "dp",
+       "bfloat16[N,2,8,8], float32[2], float32[2], float32[2], float32[2], bfloat16[N,2,8,8]", "", 1, 1},
       {"MaxPoolGrad", "dp", "bfloat16[N,1,112,112], bfloat16[N,1,56,56]",
        "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 1, 1},
       {"MaxPoolGrad", "dp", "float32[N,64,28,28], float32[N,64,14,14]", "kernel_shape=[2,2], strides=[2,2]", 64, 1},
@@ -223,6 +225,7 @@ void PrepareNhwc() {
   const Problem images[] = {
       {"BatchNormalization", "", x + of_each + ", float32[64]", "training_mode=1", 1, 1},
       {"BatchNormalizationGrad", "dp", x + of_each + ", " + x, "", 1, 1},
+      {"BatchNormalizationReluGrad", "dp", x + of_each + ", float32[64], " + x, "", 1, 1},
       {"BatchNormalization", "", "float32[N,3,7,7], float32[3], float32[3], float32[3], float32[3]", "", 1, 1},
       {"MaxPool", "", "bfloat16[N,64,112,112]", "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]", 1, 1},
       {"MaxPoolGrad", "dp", "bfloat16[N,64,112,112], bfloat16[N,64,56,56]",

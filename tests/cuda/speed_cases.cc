@@ -74,6 +74,8 @@ const std::vector<SpeedCase> kRows = {
      "bfloat16[N,64,56,56], float32[64], float32[64], float32[64], bfloat16[N,64,56,56]", "", 256, 0.2, 2},
     {"cuda.device.dp.BatchNormalizationGrad",
      "bfloat16[N,2048,7,7], float32[2048], float32[2048], float32[2048], bfloat16[N,2048,7,7]", "", 256, 0.2, 2},
+    {"cuda.device.dp.BatchNormalizationReluGrad",
+     "bfloat16[N,64,56,56], float32[64], float32[64], float32[64], float32[64], bfloat16[N,64,56,56]", "", 256, 0.2, 2},
     {"cuda.device.dp.GroupedBatchNormalization", "float32[N,64,56,56], float32[64], float32[64]",
      "groups=4, axis=\"data\"", 256, 0.2, 2},
     {"cuda.device.dp.GroupedBatchNormalizationGrad",

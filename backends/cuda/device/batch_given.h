@@ -22,7 +22,7 @@ DP_DEVICE void LOCAL(take)(const dp_batch_arguments *a, dp_i64 at, LOCAL(given) 
 
 // Makes of dy what is given.
 DP_DEVICE void LOCAL(give)(LOCAL(given) * g) {
-  if (RELU == DP_BATCH_RELU) {
+  if (RELU == DP_BATCH_RELU || RELU == DP_BATCH_AGAIN) {
     g->marks = 0;
     DP_UNROLL
     for (int v = 0; v < VECTOR; v++) g->marks |= (dp_u32) !(GET(g->z.e[v]) <= 0) << v;
@@ -32,6 +32,21 @@ DP_DEVICE void LOCAL(give)(LOCAL(given) * g) {
     if (ADDS) g->dy.e[v] = PUT((W)GET(g->dy.e[v]) + (W)GET(g->other.e[v]));
     if (RELU != DP_BATCH_NO_RELU && !(g->marks >> v & 1)) g->dy.e[v] = PUT(0);
   }
+}
+
+// What Relu had before it, of element v of a vector, from which and from whose neighbours z is made AGAIN: as the
+// forward pass made it, which keeps the same statistics as it uses.
+DP_DEVICE T LOCAL(before)(const LOCAL(vector) * x, int v, REAL mean, REAL factor, REAL shift) {
+  return PUT(((REAL)GET(x->e[v]) - mean) * factor + shift);
+}
+
+// Stores Relu's result.
+DP_DEVICE void LOCAL(store_again)(const dp_batch_arguments *a, dp_i64 at, LOCAL(given) * g) {
+  if (RELU != DP_BATCH_AGAIN || !a->y) return;
+  DP_UNROLL
+  for (int v = 0; v < VECTOR; v++)
+    if (!(g->marks >> v & 1)) g->z.e[v] = PUT(0);
+  ((LOCAL(vector) *)a->y)[at] = g->z;
 }
 
 // Stores what the second launch reads.

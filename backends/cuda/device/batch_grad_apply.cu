@@ -9,6 +9,7 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const dp_batch_share s = dp_batch_share_of(&a, a.parts);
   const dp_batch_line of = LOCAL(line)(&a, s.channel, s.share == 0, shared);
   if (!a.dx) return;
+  const double bias = RELU == DP_BATCH_AGAIN ? (double)GET_U(((const U *)a.bias)[s.channel]) : 0;
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   LOCAL(vector) *dx = (LOCAL(vector) *)a.dx;
   dp_batch_walk walk = dp_batch_walk_of(&a, &s);
@@ -25,7 +26,11 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   DP_UNROLL                                                                                       \
   for (int u = 0; u < (COUNT); u++) {                                                             \
     LOCAL(vector) made;                                                                           \
+    DP_UNROLL                                                                                     \
+    for (int v = 0; v < VECTOR && RELU == DP_BATCH_AGAIN; v++)                                    \
+      given[u].z.e[v] = LOCAL(before)(&held[u], v, of.mean, of.factor, bias);                     \
     LOCAL(give)(&given[u]);                                                                       \
+    LOCAL(store_again)(&a, at[u], &given[u]);                                                     \
     DP_UNROLL                                                                                     \
     for (int v = 0; v < VECTOR; v++) {                                                            \
       const double apart = (double)GET(held[u].e[v]) - of.mean;                                   \

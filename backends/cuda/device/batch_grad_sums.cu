@@ -7,6 +7,8 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const dp_batch_share s = dp_batch_share_of(&a, a.splits);
   const double mean = (double)GET_U(((const U *)a.given_mean)[s.channel]);
   const double invstd = (double)GET_U(((const U *)a.given_invstd)[s.channel]);
+  const double factor = (double)GET_U(((const U *)a.scale)[s.channel]) * invstd;
+  const double shift = RELU == DP_BATCH_AGAIN ? (double)GET_U(((const U *)a.bias)[s.channel]) : 0;
   const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   double sum = 0, products = 0;
   dp_batch_walk walk = dp_batch_walk_of(&a, &s);
@@ -22,6 +24,9 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   }                                                                         \
   DP_UNROLL                                                                 \
   for (int u = 0; u < (COUNT); u++) {                                       \
+    DP_UNROLL                                                               \
+    for (int v = 0; v < VECTOR && RELU == DP_BATCH_AGAIN; v++)              \
+      given[u].z.e[v] = LOCAL(before)(&held[u], v, mean, factor, shift);    \
     LOCAL(give)(&given[u]);                                                 \
     LOCAL(leave)(&a, at[u], &given[u]);                                     \
   }                                                                         \

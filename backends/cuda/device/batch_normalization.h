@@ -40,9 +40,9 @@ typedef struct {
   unsigned char *marks;
 } dp_batch_arguments;
 
-// Of a function: how it knows which elements Relu lets through, and what a gradient's sums leave of that for the launch
-// that uses them.
-enum { DP_BATCH_NO_RELU, DP_BATCH_RELU, DP_BATCH_MARKED };
+// Of a function: how it knows which elements Relu lets through, from its result, from bits, or by making it AGAIN; and
+// what a gradient's sums leave of that for the launch that uses them.
+enum { DP_BATCH_NO_RELU, DP_BATCH_RELU, DP_BATCH_MARKED, DP_BATCH_AGAIN };
 enum { DP_BATCH_LEAVES_NOTHING, DP_BATCH_LEAVES_GIVEN, DP_BATCH_LEAVES_MARKS };
 
 enum { DP_BATCH_THREADS = 256, DP_BATCH_COLUMNS = 32 };  // of a block where channels are neighbours; at most

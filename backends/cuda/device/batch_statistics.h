@@ -42,8 +42,9 @@ DP_DEVICE void LOCAL(keep)(const dp_batch_arguments *a, dp_i64 c, double mean, d
   if (a->first_variance) ((U *)a->first_variance)[c] = PUT_U(kept_variance);
 }
 
-// Of channel c, by all threads of a block; one of them keeps what is wanted if `keeps`. *made: what takes an element to
-// its result.
+// Of channel c, by all threads of a block; one of them keeps what is wanted if `keeps`. Elements of 16
+// bits become results by the batch's statistics as they are kept, so that these can be made again. Their own steps are
+// wider than what is lost of statistics of 32 bits.
 DP_DEVICE dp_batch_line LOCAL(line)(const dp_batch_arguments *a, dp_i64 c, int keeps, double *shared) {
   LOCAL(statistics) of;
   if (a->training) {
@@ -54,7 +55,10 @@ DP_DEVICE dp_batch_line LOCAL(line)(const dp_batch_arguments *a, dp_i64 c, int k
   }
   const double invstd = 1 / sqrt(of.variance + a->epsilon);
   if (dp_thread() == 0 && keeps) LOCAL(keep)(a, c, of.mean, of.variance, invstd);
-  const dp_batch_line made = {of.mean, invstd * (double)GET_U(((const U *)a->scale)[c]),
+  const int kept = a->training && sizeof(T) < sizeof(U);
+  const double mean = kept ? (double)GET_U(PUT_U(of.mean)) : of.mean;
+  const double slope = kept ? (double)GET_U(PUT_U(invstd)) : invstd;
+  const dp_batch_line made = {mean, (double)GET_U(((const U *)a->scale)[c]) * slope,
                               (double)GET_U(((const U *)a->bias)[c]), 0};
   return made;
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/cuda/device/vectors.h"
 #include "backends/cuda/kernels/block.h"
@@ -51,10 +52,13 @@ static uint64_t totals_bytes(const dp_kernel_spec *spec) {
   return (uint64_t)dp_channels_of(&spec->inputs[0].local).channels * 2 * sizeof(double);
 }
 
+// Whether the gradient makes Relu's result again. Its operands are others than those of a region's launches.
+static bool makes_again(const dp_kernel_spec *spec) { return !strcmp(spec->op->name, "BatchNormalizationReluGrad"); }
+
 // Whether the gradient of Relu before that of the normalization leaves bits, where neighbours make bytes of them.
 static bool leaves_marks(const dp_kernel_spec *spec) {
-  return dp_has_in(spec, DP_CUDA_BATCH_Z) && !dp_has_out(spec, DP_CUDA_BATCH_GIVEN) && dp_has_out(spec, 0) &&
-         dp_type_bytes(spec->inputs[0].dtype) == DP_VECTOR_BYTES / MARKED_VECTOR;
+  return !makes_again(spec) && dp_has_in(spec, DP_CUDA_BATCH_Z) && !dp_has_out(spec, DP_CUDA_BATCH_GIVEN) &&
+         dp_has_out(spec, 0) && dp_type_bytes(spec->inputs[0].dtype) == DP_VECTOR_BYTES / MARKED_VECTOR;
 }
 
 // Also where no bytes are made of them: a shard must not need more than a larger one.
@@ -75,6 +79,10 @@ typedef struct {
 } around;
 
 static void find_around(const dp_kernel_spec *spec, int vector, around *sums, around *apply) {
+  if (makes_again(spec)) {
+    *sums = *apply = (around){0, DP_BATCH_AGAIN, DP_BATCH_LEAVES_NOTHING};
+    return;
+  }
   const int adds = dp_has_in(spec, DP_CUDA_BATCH_OTHER);
   *sums = (around){0};
   *apply = (around){adds, spec->then ? DP_BATCH_RELU : DP_BATCH_NO_RELU, DP_BATCH_LEAVES_NOTHING};

@@ -157,6 +157,37 @@ const dp_kernel dp_kernel_cuda_dp_BatchNormalizationGrad = {
     .enqueue = enqueue_gradient,
 };
 
+static dp_status enqueue_relu_gradient(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                                       void *const *out, void *scratch) {
+  dp_batch_arguments a = dp_cuda_batch_arguments(spec, spec->inputs[0].local.extents[0], scratch);
+  a.x = in[0];
+  a.scale = in[1];
+  a.bias = in[2];
+  a.given_mean = in[3];
+  a.given_invstd = in[4];
+  a.dy = in[5];
+  a.dx = out[0];
+  a.dscale = result(spec, out, 1);
+  a.dbias = result(spec, out, 2);
+  a.y = result(spec, out, 3);
+  a.first_group = a.last_group = 1;
+  return dp_cuda_batch_launch(state, queue, &a, true);
+}
+
+const dp_kernel dp_kernel_cuda_dp_BatchNormalizationReluGrad = {
+    .name = "cuda.device.dp.BatchNormalizationReluGrad",
+    .op = "BatchNormalizationReluGrad",
+    .domain = "dp",
+    .types = DP_CUDA_FLOATS,
+    .channels_last = true,
+    .match = dp_one_layout,
+    .shares_state = true,
+    .scratch_bytes = dp_cuda_batch_scratch_bytes,
+    .prepare = prepare_gradient,
+    .release = free,
+    .enqueue = enqueue_relu_gradient,
+};
+
 static dp_status enqueue_grouped_gradient(const dp_kernel_spec *spec, void *state, dp_queue *queue,
                                           const void *const *in, void *const *out, void *scratch) {
   const dp_sample_groups groups = dp_sample_groups_of(spec, &spec->inputs[2].local);

@@ -20,10 +20,10 @@ from references_draw import HALVES, ML_TYPES, TYPES, attribute, draw, extent, op
 from references_numbers import (bit_cast, bit_shift, cast, centred, dequantize, dropout, dynamic_quantize,
                                 q_linear_conv, q_linear_mat_mul, quantize, random_normal, random_uniform)
 from references_recurrent import causal_conv, gru_step, linear_attention, lstm_step, recurrent, rnn_step
-from references_rules import (adam, arange, arg_max, batch_norm, batch_norm_grad, cross_entropy, cum_sum, depth_to_space,
-                              divide, fill, flatten, gather, gather_back, gemm, grouped_batch_norm,
-                              grouped_batch_norm_grad, inner_norm, inner_norm_grad, instance_norm, one_hot, pad,
-                              reduction, refused, reshape, rms_norm, rms_norm_grad, scatter_elements, selu, sgd, shrink,
+from references_rules import (adam, arange, arg_max, batch_norm, batch_norm_grad, batch_norm_relu_grad, cross_entropy,
+                              cum_sum, depth_to_space, divide, fill, flatten, gather, gather_back, gemm,
+                              grouped_batch_norm, grouped_batch_norm_grad, inner_norm, inner_norm_grad, instance_norm, one_hot,
+                              pad, reduction, refused, reshape, rms_norm, rms_norm_grad, scatter_elements, selu, sgd, shrink,
                               slice_back, slices, space_to_depth, split_parts, top_k)
 from references_windows import (average_pool, backward, conv, conv_transpose, grid_sample, lp_pool, lrn, max_pool,
                                 max_pool_places, resize, zeros)
@@ -164,6 +164,7 @@ OPS = {
     "GlobalAveragePool": lambda a, x: x.mean(axis=tuple(range(2, x.ndim)), keepdims=True),
     "BatchNormalization": batch_norm,
     "dp.BatchNormalizationGrad": lambda a, *x: batch_norm_grad(*x),
+    "dp.BatchNormalizationReluGrad": lambda a, *x: batch_norm_relu_grad(*x),
     "dp.GroupedBatchNormalization": grouped_batch_norm,
     "dp.GroupedBatchNormalizationGrad": grouped_batch_norm_grad,
     "SoftmaxCrossEntropyLoss": lambda a, s, l, w=None: [cross_entropy(a, t(s), l, w), F.log_softmax(t(s), 1)],
@@ -242,9 +243,9 @@ OPS = {
 }
 
 
-# Result 0 has operand 0's type, the others that of parameters and statistics.
-NORMS = ("BatchNormalization", "dp.BatchNormalizationGrad", "dp.GroupedBatchNormalization",
-         "dp.GroupedBatchNormalizationGrad")
+# Results 0 and, of some, Relu's have operand 0's type, the others that of parameters and statistics.
+NORMS = ("BatchNormalization", "dp.BatchNormalizationGrad", "dp.BatchNormalizationReluGrad",
+         "dp.GroupedBatchNormalization", "dp.GroupedBatchNormalizationGrad")
 DRAWN = ("Dropout", "Bernoulli", "RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike")
 
 
@@ -278,7 +279,7 @@ def main():
             names = [name for name, dtype in ML_TYPES.items() if dtype == array.dtype] or [str(array.dtype)]
             dtype = names[0]
             if dtype == "float64" and not has_float64:
-                dtype = operand_types[k > 0] if op in NORMS else half or "float32"
+                dtype = operand_types[k > 0 and (op, k) != ("dp.BatchNormalizationReluGrad", 3)] if op in NORMS else half or "float32"
             is_float = array.dtype == np.float64 or "float" in dtype
             texts = [f"{float(v):.16g}" if is_float else str(int(v)) for v in array.reshape(-1)]
             print(dtype, *array.shape, ":", *texts)

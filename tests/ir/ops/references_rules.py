@@ -57,6 +57,12 @@ def batch_norm_grad(x, scale, mean, invstd, dy):
     return [wide(scale * invstd) * (dy - wide(dbias) / n - h * wide(dscale) / n), dscale, dbias]
 
 
+def batch_norm_relu_grad(x, scale, bias, mean, invstd, dy):
+    wide = lambda v: v.reshape([1, -1] + [1] * (x.ndim - 2))
+    y = np.maximum((x - wide(mean)) * wide(scale * invstd) + wide(bias), 0)
+    return [*batch_norm_grad(x, scale, mean, invstd, np.where(y <= 0, 0, dy)), y]
+
+
 def groups_of(a, x):
     """The rows of each group."""
     unit, groups = a.get("unit", 1), a["groups"]

@@ -6,8 +6,9 @@
 // instruction, and is used by it or by something that need not be over before it. Of two such tensors, neither is dead
 // before the other is written. An elementwise instruction, or a sum over devices, may overwrite its operand, and a
 // region one for each of its results, whether or not the plan does so. Values that are reduced together are one value,
-// from the first write to any of them. The bound is the largest sum over all instructions. In pipeline stages only
-// computing instructions count, since a transfer may start early, and values that it does not follow need not coexist.
+// from the first write to any of them; so are a value and a view of it, where the plan has both at one place. The bound
+// is the largest sum over all instructions. In pipeline stages only computing instructions count, since a transfer may
+// start early, and values that it does not follow need not coexist.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,8 +89,16 @@ bool AddsUp(const Dp__Program *program, const Dp__Instruction *in) {
   return x->bytes == y->bytes && (x->placements[0]->kind == DP_PARTIAL || x->micro->count > 1);
 }
 
+// Whether the instruction's result is the operand under another shape, in the same bytes.
+bool IsViewInPlace(const Dp__Program *program, const Dp__Instruction *in) {
+  const dp_op *op = dp_op_find(in->domain, in->op);
+  if (in->n_members || !op || !dp_op_is(op, DP_OP_VIEW)) return false;
+  const Dp__DeviceTensor *x = program->tensors[in->inputs[0] - 1], *y = program->tensors[in->outputs[0] - 1];
+  return x->space == y->space && x->offset == y->offset && x->bytes == y->bytes;
+}
+
 // Tensors that form one value share the lifetime of the first. They are the operands and in-place results of a
-// reduction of several tensors, and what is accumulated over micro-batches.
+// reduction of several tensors, what is accumulated over micro-batches, and a value with its views.
 std::vector<size_t> LifeOf(const Dp__Program *program, const std::vector<Step> &steps) {
   std::vector<size_t> life_of(program->n_tensors);
   for (size_t t = 0; t < program->n_tensors; t++) life_of[t] = t;
@@ -108,6 +117,8 @@ std::vector<size_t> LifeOf(const Dp__Program *program, const std::vector<Step> &
   }
   for (size_t i = steps.size(); i-- > 0;)
     if (AddsUp(program, steps[i].in)) life_of[steps[i].in->inputs[0] - 1] = life_of[steps[i].in->outputs[0] - 1];
+  for (const Step &step : steps)
+    if (IsViewInPlace(program, step.in)) life_of[step.in->outputs[0] - 1] = life_of[step.in->inputs[0] - 1];
   return life_of;
 }
 
@@ -123,7 +134,8 @@ uint64_t Bound(const Dp__Program *program) {
         size_t t = operands[k] - 1;
         Life &life = lives[life_of[t]];
         if (writes && life.first < 0) life.first = int(i);
-        bool sum = writes && ((steps[i].in->n_outputs > 1 && !*steps[i].in->kernel) || AddsUp(program, steps[i].in));
+        bool sum = writes && ((steps[i].in->n_outputs > 1 && !*steps[i].in->kernel) || AddsUp(program, steps[i].in) ||
+                              IsViewInPlace(program, steps[i].in));
         if (!seen[t] && !sum) life.bytes += Padded(program->tensors[t]->bytes);
         seen[t] = true;
         life.uses.set(i);

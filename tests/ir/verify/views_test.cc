@@ -1,0 +1,106 @@
+// The checker on views: the result of a Reshape may lie where its operand lies, and both can be read from there.
+// Nothing else that is written there leaves the operand.
+#include <gtest/gtest.h>
+
+#include "backends/cpu/target.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline.h"
+#include "tests/ir/text/text_helper.h"
+#include "tests/ir/verify/hand_plan.h"
+
+namespace dp_test {
+namespace {
+
+// p is read by what makes v, and after that by what makes q; v by what makes w.
+std::string Model(const char *makes_v) {
+  return std::string(R"(model m {
+    parameter a: float32[4,4] = ones
+    graph main {
+      input x: float32[N,4]
+      p = MatMul(x, a)
+      v = )") +
+         makes_v + R"(
+      w = Softmax(v)
+      q = MatMul(p, a)
+      output w
+      output q
+    }
+  })";
+}
+
+constexpr char kReshape[] = "Reshape(p) {shape=[N,2,2]}";
+
+struct Compiled {
+  Arena arena;
+  Dp__Plan *plan = nullptr;
+  Dp__Program *program = nullptr;
+
+  explicit Compiled(const char *makes_v, int64_t devices = 1) {
+    dp_model *model;
+    EXPECT_EQ(Parse(arena, Model(makes_v), &model), "");
+    dp_options options = {};
+    options.strategy = "data";
+    options.devices = devices;
+    options.batch = 64;
+    options.threads = 1;
+    options.mode = "infer";
+    options.no_fuse = true;
+    options.target = &dp_target_cpu;
+    EXPECT_EQ(Message(dp_pipeline_run(model, &options, &plan)), "");
+    program = plan->roles[0]->programs[0];
+  }
+  Dp__Instruction *Find(const std::string &op) const {
+    for (size_t s = 0; s < program->n_streams; s++)
+      for (size_t i = 0; i < program->streams[s]->n_instructions; i++)
+        if (program->streams[s]->instructions[i]->op == op) return program->streams[s]->instructions[i];
+    ADD_FAILURE() << op;
+    return nullptr;
+  }
+  Dp__DeviceTensor *Operand(const std::string &op) const { return program->tensors[Find(op)->inputs[0] - 1]; }
+  Dp__DeviceTensor *Result(const std::string &op) const { return program->tensors[Find(op)->outputs[0] - 1]; }
+  std::string Verify() const {
+    dp_verify_report report;
+    const dp_status status = dp_verify_plan(plan, &report);
+    const std::string rule = status ? dp_rule_name(report.fault.rule) : "";
+    Message(status);
+    return rule;
+  }
+};
+
+TEST(Views, OperandAndResultAreTheSameBytes) {
+  for (int64_t devices : {1, 2, 7}) {
+    const Compiled c(kReshape, devices);
+    EXPECT_EQ(c.Result("Reshape")->offset, c.Operand("Reshape")->offset);
+    EXPECT_EQ(c.Verify(), "");
+  }
+}
+
+TEST(Views, OfAnotherOperatorAreRefused) {
+  for (const char *other : {"Relu", "Neg"}) {
+    const Compiled c((std::string(other) + "(p)").c_str());
+    EXPECT_NE(c.Result(other)->offset, c.Operand(other)->offset);
+    EXPECT_EQ(c.Verify(), "");
+    c.Result(other)->offset = c.Operand(other)->offset;
+    EXPECT_EQ(c.Verify(), "MEANING.CONTENT") << other;
+  }
+}
+
+// What is written over both leaves neither.
+TEST(Views, EndWithWhatIsWrittenThere) {
+  const Compiled c(kReshape);
+  Dp__DeviceTensor *w = c.Result("Softmax"), *v = c.Result("Reshape");
+  ASSERT_NE(w->offset, v->offset);
+  c.Find("Softmax")->inputs[0] = c.Find("Reshape")->inputs[0];
+  w->offset = v->offset;
+  EXPECT_NE(c.Verify(), "");
+}
+
+// A view of itself, and so of whatever it is a view of, is none.
+TEST(Views, InACircleEnd) {
+  const Compiled c(kReshape);
+  c.Find("Reshape")->outputs[0] = c.Find("Reshape")->inputs[0];
+  EXPECT_NE(c.Verify(), "");
+}
+
+}  // namespace
+}  // namespace dp_test
