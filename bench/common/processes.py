@@ -15,12 +15,12 @@ class Failed(SystemExit):
     """A process that was to succeed has not."""
 
 
-def run(command, environment=None):
+def run(command, environment=None, drop=False):
     """Wall and CPU seconds, peak MiB and output of a command, which must succeed. A process that starts others should
-    be small: what it holds counts as memory of them too."""
+    be small: what it holds counts as memory of them too. drop: only what it says of failures is kept."""
     with tempfile.TemporaryFile() as out:
         begun = time.perf_counter()
-        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL if drop else out, stderr=out, env=environment)
         try:
             _, status, usage = os.wait4(child.pid, 0)
         except BaseException:

@@ -27,11 +27,15 @@ class Ours:
     def command(self, steps, *more):
         data = ["--data", "x=%s/x.npy" % self.folder]
         if self.infer:
-            # The file is the batch that inference runs over: once for each step.
+            # The file is the batch that inference runs over: once for each step. Peers leave results in memory, so ours
+            # are not written to a disk either.
             return [TOOLS + "/dprun", self.plan, "--infer", "--data", "x=%s/x%d.npy" % (self.folder, steps),
-                    "--output", "y=%s/y.npy" % self.folder, *self.common, *more]
+                    "--output", "y=-", *self.common, *more]
         return [TOOLS + "/dprun", self.plan, *data, "--data", "label=%s/label.npy" % self.folder, "--steps=%d" % steps,
                 *self.common, *more]
+
+    def run(self, *command):
+        return run(self.command(*command), drop=self.infer)
 
     def prepare(self, steps):
         """Writes the data of so many steps of inference."""
@@ -41,7 +45,7 @@ class Ours:
     def first_s(self):
         """Seconds from the start to the end of the first step and of the process."""
         self.prepare(1)
-        return run(self.command(1))[0]
+        return self.run(1)[0]
 
     def measure(self, few, many):
         """Wall and CPU milliseconds of a step, from two runs of so many steps; peak MiB of the second, or of inference of
@@ -49,8 +53,8 @@ class Ours:
         for steps in (few, many):
             self.prepare(steps)
         metrics = self.folder + "/metrics.jsonl"
-        short = run(self.command(few))
-        long = run(self.command(many) if self.infer else self.command(many, "--metrics=" + metrics))
+        short = self.run(few)
+        long = self.run(many) if self.infer else self.run(many, "--metrics=" + metrics)
         wall, cpu = (1e3 * (long[i] - short[i]) / (many - few) for i in (0, 1))
         if not self.infer:
             wall = statistics.median(e["ms"] for e in events(metrics, "step")[few:])
@@ -60,5 +64,5 @@ class Ours:
         """Share of the time of each kind of node, from a trace, the largest first."""
         self.prepare(steps)
         path = self.folder + "/trace.json"
-        run(self.command(steps, "--trace=" + path))
+        self.run(steps, "--trace=" + path)
         return kinds(slices(path))

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "tests/backends/drawn_convolution.h"
 #include "tests/backends/library_check.h"
 
 namespace dp_test {
@@ -55,22 +56,27 @@ struct Blocked {
     for (size_t i = 0; i < in.size(); i++) from[i] = ready.built->node->inputs[i] ? in[i].bytes.data() : nullptr;
     std::fill(out[0].bytes.begin(), out[0].bytes.end(), uint8_t(0xff));
     to[0] = out[0].bytes.data();
-    std::vector<uint8_t> room((kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0) + 64, 0xff);
+    const uint64_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
+    std::vector<uint8_t> room(bytes + kGuard + 64, 0xff);
     auto *scratch = reinterpret_cast<uint8_t *>(dp_align_up(reinterpret_cast<uintptr_t>(room.data()), 64));
     dp_status status = kernel->prepare ? kernel->prepare(&spec, &state) : DP_OK;
     const int parts = kernel->parts ? spec.threads : 1;
     for (int part = 0; !status && part < parts; part++)
       status = kernel->run(&spec, state, from, to, scratch, part, parts);
     if (kernel->release) kernel->release(state);
+    if (!status) status = RunPacked(*kernel, spec, from, {out[0]}, scratch);
+    for (size_t i = 0; i < kGuard; i++) EXPECT_EQ(scratch[bytes + i], 0xff) << "it writes behind its scratch";
     EXPECT_EQ(std::string(dp_status_message(status)), "");
     dp_status_free(status);
     return Laid(out[0], blocks[in.size()], false);
   }
 };
 
-void PutNan(std::vector<Tensor> *in) {
+// In the first ones of the operands.
+void PutNan(std::vector<Tensor> *in, size_t count = DP_MAX_OPERANDS) {
   for (Tensor &t : *in)
-    for (int64_t i = 3; t.dtype == DP_FLOAT32 && i < t.Count(); i += 37) t.Set(i, std::nan(""));
+    for (int64_t i = 3; &t < in->data() + count && t.dtype == DP_FLOAT32 && i < t.Count(); i += 37)
+      t.Set(i, std::nan(""));
 }
 
 // Equal bits, but for NaN's.
@@ -80,6 +86,16 @@ void ExpectEqual(const Tensor &expected, const Tensor &found) {
     const double a = expected.Get(i), b = found.Get(i);
     ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << "element " << i << ": " << a << ", found " << b;
   }
+}
+
+// The same to rounding.
+void ExpectNear(Tensor expected, Tensor found, double longest_sum) {
+  for (int64_t i = 0; i < expected.Count(); i++) {
+    if (!std::isnan(expected.Get(i)) || !std::isnan(found.Get(i))) continue;
+    expected.Set(i, 0);
+    found.Set(i, 0);
+  }
+  ExpectClose(expected, found, longest_sum);
 }
 
 // What `against` computes of plain tensors, this kernel computes of blocks.
@@ -191,11 +207,12 @@ TEST(Blocked, ConvolutionsEqualPlainOnes) {
   const struct {
     std::string x, w, attrs;
     Which which;
+    bool tiles = false;  // ours is the kernel with AVX-512
   } cases[] = {
       {Text("[N,3,9,7]", c), Text("[C,3,3,3]", 2 * c), "pads=[1,1,1,1]", {3}},
-      {Text("[N,C,9,7]", c), Text("[C,", 3 * c) + Text("C,3,3]", c), "pads=[1,1,1,1]", {0, 3}},
-      {Text("[N,C,9,7]", 2 * c), Text("[C,C,3,3]", 2 * c), "pads=[2,0,1,1], strides=[2,1]", {0, 3}},
-      {Text("[N,C,9,7]", 2 * c), Text("[C,C,1,1]", 2 * c), "strides=[2,2]", {0, 3}},
+      {Text("[N,C,9,7]", c), Text("[C,", 3 * c) + Text("C,3,3]", c), "pads=[1,1,1,1]", {0, 3}, true},
+      {Text("[N,C,9,7]", 2 * c), Text("[C,C,3,3]", 2 * c), "pads=[2,0,1,1], strides=[2,1]", {0, 3}, true},
+      {Text("[N,C,9,7]", 2 * c), Text("[C,C,3,1]", 2 * c), "strides=[3,3]", {0, 3}, true},
       {Text("[N,C,9,7]", 2 * c), Text("[C,C,1,1]", 2 * c), "", {0}},
       {Text("[N,C,9,7]", 2 * c), Text("[C,C,1,1]", 2 * c), "", {3}},
       {Text("[N,C,1,1]", 2 * c), Text("[C,C,1,1]", 2 * c), "", {0, 3}},
@@ -211,8 +228,57 @@ TEST(Blocked, ConvolutionsEqualPlainOnes) {
             "float32" + conv.x + ", float32" + conv.w + (bias ? ", float32[" + m + "]" : std::string());
         Which which = conv.which;
         for (int &k : which) k = k == 3 ? (bias ? 3 : 2) : k;
-        CheckBlocks({"Conv", "", inputs, conv.attrs, n, 1}, Own(), which, "cpu.onednn.Conv", "cpu.onednn.Conv");
+        const bool tiles = conv.tiles && Own() == DP_LAYOUT_NCHW16C;
+        CheckBlocks({"Conv", "", inputs, conv.attrs, n, 1}, Own(), which,
+                    tiles ? "cpu.fast_blocked.Conv" : "cpu.onednn.Conv", "cpu.onednn.Conv");
       }
+}
+
+// Random ones by tiles: lines of any width, several blocks of x and one or an odd number of y's, more parts than there
+// is work for. Their bits do not depend on the number of threads.
+TEST(Blocked, ConvolutionsByTilesEqualReference) {
+  if (Own() != DP_LAYOUT_NCHW16C) GTEST_SKIP() << "tiles need AVX-512";
+  Random random(7);
+  int by_tiles = 0;
+  for (int i = 0; i < 150; i++) {
+    const int64_t c = 16 * (i % 3 ? random.Int(1, 3) : random.Int(8, 14)), m = 16 * random.Int(1, 5);
+    std::vector<int64_t> x = {c}, w = {c}, strides, dilations, pads(4);
+    double taps = double(c);
+    for (size_t d = 0; d < 2; d++) {
+      const int64_t kernel = i % 3 ? random.Int(1, 3) : 1, dilation = random.Int(1, 2);
+      strides.push_back(i % 2 ? 1 : random.Int(1, 3));
+      dilations.push_back(dilation);
+      for (size_t end = 0; end < 2; end++) pads[2 * end + d] = random.Int(0, kernel * dilation);
+      x.push_back((kernel - 1) * dilation + random.Int(1, d ? 33 : 9));
+      w.push_back(kernel);
+      taps *= double(kernel);
+    }
+    const std::string bias = i % 4 ? ", float32[" + std::to_string(m) + "]" : "";
+    const Problem p{"Conv",
+                    "",
+                    "float32" + Shape("N", x) + ", float32" + Shape(std::to_string(m), w) + bias,
+                    "strides=" + List(strides) + ", dilations=" + List(dilations) + ", pads=" + List(pads),
+                    random.Int(0, 2),
+                    taps + 1};
+    SCOPED_TRACE(p.Print());
+    const Which which = {0, bias.empty() ? 2 : 3};
+    Blocked one(p, Own(), which, 1);
+    ASSERT_EQ(one.ready.built->error, "");
+    if (i % 5 == 0) PutNan(&one.ready.in, 1);
+    const dp_kernel *kernel = one.Kernel();
+    ASSERT_NE(kernel, nullptr);
+    if (std::string(kernel->name) != "cpu.fast_blocked.Conv") continue;
+    by_tiles++;
+    const Outcome expected = RunKernel("cpu.reference.Conv", one.ready.built->node, one.ready.in, one.ready.out);
+    const Tensor found = one.Run(kernel);
+    ExpectNear(expected.results[0], found, p.longest_sum);
+    for (int threads : {2, 3, 70}) {
+      Blocked several(p, Own(), which, threads);
+      several.ready.in = one.ready.in;
+      ExpectEqual(found, several.Run(kernel));
+    }
+  }
+  EXPECT_GT(by_tiles, 100);
 }
 
 // Input channels that a device has none of.

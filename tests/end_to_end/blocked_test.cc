@@ -1,5 +1,6 @@
 // Images in blocks of channels (passes/emit/layout.c) change no result: plans for inference give the bits that plans in
-// which all tensors are plain give, on one device and several, for each number of samples.
+// which all tensors are plain give, on one device and several, for each number of samples. Sums over many channels are
+// taken in another order, which is the same on one device and several.
 #include <set>
 
 #include "backends/cpu/target.h"
@@ -99,6 +100,48 @@ TEST(Blocked, ChangesNoBit) {
       Training a(blocked, options), b(plain, options);
       for (int64_t n : {6, 1, 5, 6, 2, 3, 1}) EXPECT_EQ(a.Infer(n, n), b.Infer(n, n)) << n;
     }
+}
+
+// Windows of one tap whose sums are of more channels than are added up at a time, and of several taps with a stride.
+const char kDeep[] = R"dpt(model deep {
+  input x: float32[N,1,12,15]
+  parameter a.w: float32[416,1,3,3] = kaiming_uniform()
+  parameter b.w: float32[96,416,3,3] = kaiming_uniform()
+  parameter b.b: float32[96] = kaiming_uniform(9)
+  parameter c.w: float32[96,416,1,1] = kaiming_uniform()
+  a = Conv(x, a.w) {pads=[1,1,1,1]}
+  b = Conv(a, b.w, b.b) {pads=[1,1,1,1], strides=[2,2]}
+  c = Conv(a, c.w)
+  mb = GlobalAveragePool(b)
+  mc = GlobalAveragePool(c)
+  y = Add(mb, mc)
+  output y
+})dpt";
+
+TEST(Blocked, ManyChannelsHaveOneOrderOnAllDevices) {
+  std::string split = kDeep;
+  for (const char *of : {"b.w", "c.w"}) {
+    const std::string init = "kaiming_uniform()";
+    const size_t at = split.find(init, split.find(std::string("parameter ") + of));
+    split.replace(at, init.size(), init + " shard(tensor=0)");
+  }
+  const Plan plain = Compile(kDeep, "batch=6 mode=infer layout=plain"), one = Compile(kDeep, "batch=6 mode=infer");
+  const Plan others[] = {Compile(kDeep, "batch=6 mode=infer threads=2"), Compile(kDeep, "batch=6 mode=infer threads=5"),
+                         Compile(kDeep, "batch=6 mode=infer strategy=data devices=4"),
+                         Compile(split.c_str(), "batch=6 mode=infer mesh=tensor:3 strategy=manual"),
+                         Compile(split.c_str(), "batch=6 mode=infer mesh=data:2,tensor:2 strategy=manual")};
+  for (int64_t n : {6, 1, 5}) {
+    Training a(plain, {}), b(one, {});
+    const std::vector<double> expected = a.Infer(n, n), found = b.Infer(n, n);
+    EXPECT_GE(CountBlocked(one), HasBlocks() ? 3u : 0u);
+    ASSERT_EQ(expected.size(), found.size());
+    for (size_t i = 0; i < found.size(); i++) ASSERT_NEAR(expected[i], found[i], 1e-4) << i;
+    for (const Plan &other : others) {
+      EXPECT_GE(CountBlocked(other), HasBlocks() ? 3u : 0u);
+      Training c(other, {});
+      EXPECT_EQ(found, c.Infer(n, n)) << n;
+    }
+  }
 }
 
 // Plain are the picture, and the means of the last images, whose planes have one element.
