@@ -8,6 +8,7 @@ enum {
   DP_LIMIT_VALUES = 8 << 20,   // per graph
   DP_LIMIT_GRAPHS = 1 << 14,   // per model: after the pass roles, each program on each stage
   DP_LIMIT_OUTPUTS = 4096,     // per graph
+  DP_LIMIT_VIEWS = 32,         // of one tensor, that share its bytes while it is read
   DP_LIMIT_DEVICES = 1 << 24,  // per mesh
   DP_LIMIT_MICROBATCHES = 4096,
   // Plans (docs/plan.md).

@@ -4,6 +4,7 @@
 // changes the shape alone, if it lies where its operand lies, changes no byte: these hold the operand too.
 #include <string.h>
 
+#include "ir/base/limits.h"
 #include "ir/plan/layout.h"
 #include "ir/verify/checker.h"
 
@@ -101,6 +102,11 @@ static dp_status fail_missing(dp_checker *c, dp_checker_location where, named ca
       what, t->value->name, begin, end, space);
 }
 
+// What is there too where a content is; 0: nothing.
+static uint32_t beside(const dp_checker *c, uint32_t content) {
+  return content <= c->n_tensors ? c->also[content - 1] : 0;
+}
+
 static dp_status check_content(dp_checker *c, dp_checker_location where, named what, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   if (!m->bytes) return DP_OK;
@@ -108,8 +114,8 @@ static dp_status check_content(dp_checker *c, dp_checker_location where, named w
   bool exact = span && span->begin == m->offset && span->end == m->offset + m->bytes;
   if (!exact || !span->content) return fail_missing(c, where, what, span, t);
   uint32_t content = span->content;
-  while (content && !is_content(c, content, t)) content = content <= c->n_tensors ? c->also[content - 1] : 0;
-  if (!content) return fail_content(c, where, what, span->content, t);
+  for (int i = 0; i < DP_LIMIT_VIEWS && content && !is_content(c, content, t); i++) content = beside(c, content);
+  if (!content || !is_content(c, content, t)) return fail_content(c, where, what, span->content, t);
   c->report->operands++;
   return DP_OK;
 }
@@ -136,9 +142,13 @@ static uint32_t stays(const dp_checker *c, uint32_t instruction) {
   if (in->n_members || !dp_op_is(c->instructions[instruction].op, DP_OP_VIEW)) return 0;
   const Dp__DeviceTensor *x = dp_checker_input(c, in, 0)->claim, *y = dp_checker_output(c, in, 0)->claim;
   if (x->space != y->space || x->offset != y->offset || x->bytes != y->bytes || x->layout != y->layout) return 0;
+  if (x->layout != DP__LAYOUT__PLAIN &&
+      !dp_shape_equal(&dp_checker_input(c, in, 0)->value->type.shape, &dp_checker_output(c, in, 0)->value->type.shape))
+    return 0;
   const dp_span *span = dp_spans_get(c->spans[x->space], dp_spans_find(c->spans[x->space], x->offset));
   const uint32_t first = span ? span->content : 0;
-  for (uint32_t content = first; content && content <= c->n_tensors; content = c->also[content - 1])
+  uint32_t content = first;
+  for (int i = 0; i < DP_LIMIT_VIEWS && content; i++, content = beside(c, content))
     if (content == in->outputs[0]) return 0;
   return first;
 }

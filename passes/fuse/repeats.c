@@ -99,7 +99,7 @@ static bool suits_users(const repeats *r, int32_t g, const dp_value *y) {
 static bool can_repeat(const repeats *r, int32_t g, const dp_node *node) {
   const dp_fuse_group *into = &r->w->groups[g];
   dp_fuse_frame both;
-  if (!into->open || into->frame.channels || into->n_members >= DP_FUSE_MEMBERS ||
+  if (dp_fuse_find(r->w, node->id) == g || !into->open || into->frame.channels || into->n_members >= DP_FUSE_MEMBERS ||
       into->n_operands + node->n_inputs + 1 > DP_FUSE_OPERANDS)
     return false;
   for (int k = 0; k < node->n_inputs; k++)

@@ -15,12 +15,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "ir/base/limits.h"
 #include "passes/base/pass.h"
 #include "passes/memory/order.h"
 #include "passes/memory/pack.h"
 #include "passes/memory/storage.h"
-
-enum { NONE = -1, SEVERAL = -2 };
 
 // A value together with those that later reuse its bytes, or a node's scratch, or a bucket of values.
 typedef struct {
@@ -28,6 +27,7 @@ typedef struct {
   const dp_node *first;      // writes it first
   int end[DP_PACK_STREAMS];  // all uses are done once this many nodes of each stream are
   dp_node *scratch_of;
+  int n_views;     // how often a view took the bytes over
   int32_t bucket;  // the block that it is a member of, from `offset` on; -1: none
   uint64_t offset;
   int32_t packed;  // index among the packed blocks, unless it is a member
@@ -45,7 +45,6 @@ typedef struct {
   int32_t *block_of;             // (values) -1: already has its bytes
   int (*ends)[DP_PACK_STREAMS];  // (values) as in block, by reads
   dp_node **joined_by;           // (values) the node that reduces it together with others; NULL: none
-  int *stream_of_users;          // (values) NONE, or SEVERAL
   int32_t *bucket_of;            // (nodes) the block of what it reduces; -1: none yet
 } work;
 
@@ -97,11 +96,14 @@ static bool updates_part(const dp_node *node, int k) {
   return dp_op_is(node->op, DP_OP_UPDATE) && k < node->n_inputs && node->inputs[k]->space == DP_SPACE_TRANSIENT;
 }
 
-// Whether the result has its operand's elements where they are, and whoever reads the operand comes after this node or
-// before it, as all are on its stream.
+// Whether the result has its operand's elements where they are, and whoever reads these bytes comes after this node or
+// before it, as all do on its stream.
 static bool shares(const work *w, const dp_node *node, const dp_value *x) {
-  return node->kernel && !node->body && dp_op_is(node->op, DP_OP_VIEW) && w->stream_of_users[x->id] == node->stream &&
-         !w->joined_by[x->id];
+  const block *b = &w->blocks[w->block_of[x->id]];
+  if (!node->kernel || node->body || !dp_op_is(node->op, DP_OP_VIEW) || w->joined_by[x->id]) return false;
+  for (int s = 0; s < w->order.n_streams; s++)
+    if (s != node->stream && !dp_order_done(&w->order, node, s, b->end[s])) return false;
+  return b->n_views < DP_LIMIT_VIEWS;
 }
 
 static bool has_as_many(const dp_shape *a, const dp_shape *b) {
@@ -188,8 +190,6 @@ static void look_at_operands(work *w) {
     for (int k = 0; k < node->n_inputs; k++) {
       if (!node->inputs[k]) continue;
       extend_life(w, w->ends[node->inputs[k]->id], node);
-      int *stream = &w->stream_of_users[node->inputs[k]->id];
-      *stream = *stream == NONE || *stream == node->stream ? node->stream : SEVERAL;
       if (!node->kernel && node->n_outputs > 1) w->joined_by[node->inputs[k]->id] = node;
     }
   }
@@ -231,6 +231,7 @@ static void add_result(work *w, dp_node *node, int k) {
   int32_t b = replaced >= 0 ? w->block_of[node->inputs[replaced]->id] : add_member(w, y, node);
   int *end = w->blocks[b].end;
   w->block_of[y->id] = b;
+  w->blocks[b].n_views += replaced >= 0 && dp_op_is(node->op, DP_OP_VIEW);
   extend_life(w, end, node);
   for (int s = 0; s < w->order.n_streams; s++)
     if (w->ends[y->id][s] > end[s]) end[s] = w->ends[y->id][s];
@@ -318,8 +319,6 @@ static dp_status place_values(const dp_target *target, dp_graph *graph, dp_space
   w.block_of = dp_alloc_n(scratch, n, sizeof *w.block_of);
   memset(w.block_of, 0xff, n * sizeof *w.block_of);
   w.joined_by = dp_alloc_n(scratch, n, sizeof *w.joined_by);
-  w.stream_of_users = dp_alloc_n(scratch, n, sizeof *w.stream_of_users);
-  for (size_t v = 0; v < n; v++) w.stream_of_users[v] = NONE;
   w.bucket_of = dp_alloc_n(scratch, (size_t)graph->n_nodes + 1, sizeof *w.bucket_of);
   memset(w.bucket_of, 0xff, ((size_t)graph->n_nodes + 1) * sizeof *w.bucket_of);
   look_at_operands(&w);

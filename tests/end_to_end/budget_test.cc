@@ -249,32 +249,32 @@ TEST(Budget, ResNet50) {
   Expect({"ResNet-50",
           ResNetText().Text(),
           "batch=256 precision=bf16 optimizer=sgd(lr=0.1,momentum=0.9)",
-          {338, 2, 73, 77619239882},
-          343,
+          {337, 2, 74, 77619239882},
+          342,
           9263401216});
 }
 TEST(Budget, Gpt2Half) {
   Expect({"GPT-2 124M in bfloat16",
           Gpt(12, 768, 12, 50257, 1024, true),
           "batch=16 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {280, 1, 114, 34432289384},
-          462,
+          {196, 1, 115, 34432289384},
+          378,
           5076379136});
 }
 TEST(Budget, Gpt2Medium) {
   Expect({"GPT-2 350M in bfloat16",
           Gpt(24, 1024, 16, 50257, 1024, true),
           "batch=8 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {544, 1, 222, 53019403336},
-          854,
+          {376, 1, 223, 53019403336},
+          686,
           6938891520});
 }
 TEST(Budget, Llama1B) {
   Expect({"Llama 1B in bfloat16",
           Llama(kLlama1B),
           "batch=4 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {624, 1, 167, 84975370376},
-          937,
+          {512, 1, 168, 84975370376},
+          825,
           8060470528});
 }
 

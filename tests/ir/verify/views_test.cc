@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/target.h"
+#include "ir/base/limits.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
 #include "tests/ir/text/text_helper.h"
@@ -35,9 +36,10 @@ struct Compiled {
   Dp__Plan *plan = nullptr;
   Dp__Program *program = nullptr;
 
-  explicit Compiled(const char *makes_v, int64_t devices = 1) {
+  explicit Compiled(const char *makes_v, int64_t devices = 1) : Compiled(Model(makes_v), devices) {}
+  Compiled(const std::string &text, int64_t devices) {
     dp_model *model;
-    EXPECT_EQ(Parse(arena, Model(makes_v), &model), "");
+    EXPECT_EQ(Parse(arena, text, &model), "");
     dp_options options = {};
     options.strategy = "data";
     options.devices = devices;
@@ -100,6 +102,56 @@ TEST(Views, InACircleEnd) {
   const Compiled c(kReshape);
   c.Find("Reshape")->outputs[0] = c.Find("Reshape")->inputs[0];
   EXPECT_NE(c.Verify(), "");
+}
+
+// Two views of one tensor, of which one is read on another stream, by what brings it to the host: the second would be
+// written while that reads.
+TEST(Views, ReadOnAnotherStreamDoNotShare) {
+  for (int64_t devices : {1, 2, 7}) {
+    const Compiled c(std::string(R"(model m {
+      parameter a: float32[4,4] = ones
+      graph main {
+        input x: float32[N,4]
+        p = MatMul(x, a)
+        v = Reshape(p) {shape=[N,2,2]}
+        u = Reshape(p) {shape=[N,4,1]}
+        w = Softmax(u)
+        output v
+        output w
+      }
+    })"),
+                     devices);
+    EXPECT_EQ(c.Verify(), "");
+  }
+}
+
+// So many views of one tensor are known to lie there together; more are copies.
+TEST(Views, AreLimited) {
+  std::string text =
+      "model m {\n parameter a: float32[4,4] = ones\n graph main {\n input x: float32[N,4]\n"
+      " p = MatMul(x, a)\n";
+  int made = 0;
+  for (int rank : {7, 8})  // extents of 1 around and between the two dims
+    for (int first = 0; first < rank; first++)
+      for (int second = first + 1; second < rank; second++) {
+        std::string shape;
+        for (int d = 0; d < rank; d++)
+          shape += std::string(d ? "," : "") + (d == first ? "N" : d == second ? "4" : "1");
+        const std::string k = std::to_string(made++);
+        text +=
+            " v" + k + " = Reshape(p) {shape=[" + shape + "]}\n w" + k + " = Softmax(v" + k + ")\n output w" + k + "\n";
+      }
+  ASSERT_GT(made, DP_LIMIT_VIEWS);
+  const Compiled c(text + " q = MatMul(p, a)\n output q\n }\n}\n", 1);
+  EXPECT_EQ(c.Verify(), "");
+  int copies = 0;
+  for (size_t s = 0; s < c.program->n_streams; s++)
+    for (size_t i = 0; i < c.program->streams[s]->n_instructions; i++) {
+      const Dp__Instruction *in = c.program->streams[s]->instructions[i];
+      if (in->op != std::string("Reshape")) continue;
+      copies += c.program->tensors[in->outputs[0] - 1]->offset != c.program->tensors[in->inputs[0] - 1]->offset;
+    }
+  EXPECT_EQ(copies, made - DP_LIMIT_VIEWS);
 }
 
 }  // namespace
