@@ -27,8 +27,9 @@ dp_status dp_proto_to_graph(dp_model *model, const Dp__Graph *message, dp_graph 
 
 // n_axes: of the mesh; the variable's storage is written unless this is 0.
 Dp__Variable *dp_proto_from_variable(dp_arena *arena, const dp_variable *variable, int n_axes);
-// mesh: of the plan whose placements are read; NULL for a model, which has no storage.
-dp_status dp_proto_to_variable(dp_arena *arena, const Dp__Variable *message, const dp_mesh *mesh,
+// For the model, to which it does not add it. mesh: of the plan whose placements are read; NULL for a model, which has
+// no storage.
+dp_status dp_proto_to_variable(dp_model *model, const Dp__Variable *message, const dp_mesh *mesh,
                                dp_variable *variable) DP_MUST_USE;
 
 void dp_proto_from_attrs(dp_arena *arena, int n_attrs, const dp_attr *attrs, size_t *count, Dp__Attribute ***messages);

@@ -14,6 +14,7 @@ dp_model *dp_model_create(dp_arena *arena, const char *name) {
   model->name = dp_strdup(arena, name);
   model->symbol = "N";
   model->opset = 18;
+  model->types = dp_types_create(arena);
   model->variable_names = dp_names_create(arena);
   model->strings = dp_names_create(arena);
   return model;
@@ -34,13 +35,17 @@ void dp_model_add_graph(dp_model *model, dp_graph *graph) {
   DP_PUSH(model->arena, model->graphs, model->n_graphs, graph);
 }
 
+const dp_type *dp_model_type(dp_model *model, const dp_type *type) { return dp_types_share(model->types, type); }
+
 int32_t dp_model_find_variable(const dp_model *model, const char *name) {
   return dp_names_find(model->variable_names, name);
 }
 
 int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable) {
   dp_names_add(model->variable_names, variable->name, model->n_variables);
-  DP_PUSH(model->arena, model->variables, model->n_variables, *variable);
+  dp_variable own = *variable;
+  own.type = dp_model_type(model, variable->type);
+  DP_PUSH(model->arena, model->variables, model->n_variables, own);
   return model->n_variables - 1;
 }
 
@@ -116,7 +121,7 @@ static dp_value *add_value(dp_graph *graph, dp_value_kind kind, name_enter enter
   value->id = graph->n_values;
   value->kind = kind;
   value->name = enter(graph->value_names, name, value->id);
-  value->type = *type;
+  value->type = type;
   value->variable = -1;
   value->placements = replicated;
   DP_PUSH(graph->own, graph->values, graph->n_values, value);
@@ -124,7 +129,7 @@ static dp_value *add_value(dp_graph *graph, dp_value_kind kind, name_enter enter
 }
 
 dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
-  return add_value(graph, kind, dp_names_enter, name, &type);
+  return add_value(graph, kind, dp_names_enter, name, dp_model_type(graph->model, &type));
 }
 
 dp_value *dp_graph_find_value(const dp_graph *graph, const char *name) {
@@ -143,7 +148,7 @@ dp_value *dp_graph_variable(dp_graph *graph, int32_t variable) {
   const dp_variable *p = &graph->model->variables[variable];
   dp_value *value = dp_graph_find_value(graph, p->name);
   if (value && value->kind == DP_VALUE_VARIABLE && value->variable == variable) return value;
-  value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, p->name, p->type);
+  value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, p->name, *p->type);
   value->variable = variable;
   return value;
 }
@@ -245,7 +250,7 @@ static void copy_device_form(dp_value *to, const dp_value *from) {
 
 dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map) {
   if (map[value->id]) return map[value->id];
-  dp_value *copy = dp_graph_add_value(dst, value->kind, value->name, value->type);
+  dp_value *copy = dp_graph_add_value(dst, value->kind, value->name, *value->type);
   copy->constant = value->constant;
   copy->variable = value->variable;
   copy_device_form(copy, value);
@@ -298,7 +303,7 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
   copy->signal = node->signal;
   for (int i = 0; i < node->n_outputs; i++) {
     if (!node->outputs[i]) continue;
-    copy->outputs[i]->type = node->outputs[i]->type;
+    copy->outputs[i]->type = dp_model_type(dst->model, node->outputs[i]->type);
     copy_device_form(copy->outputs[i], node->outputs[i]);
     map[node->outputs[i]->id] = copy->outputs[i];
   }

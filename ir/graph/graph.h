@@ -12,7 +12,7 @@
 #define DP_IR_GRAPH_GRAPH_H
 
 #include "ir/graph/placement.h"
-#include "ir/graph/type.h"
+#include "ir/graph/types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,7 +84,7 @@ struct dp_value {
   int32_t id;
   dp_value_kind kind;
   const char *name;   // unique in its graph
-  dp_type type;       // whole (logical) type, in device form too
+  const dp_type *type;  // whole (logical) type, in device form too; equal ones are shared (dp_model_type)
   dp_node *producer;  // of a RESULT
   int result;         // which of its outputs
   const dp_tensor *constant;
@@ -184,7 +184,7 @@ typedef struct {
 typedef struct {
   const char *name;
   dp_variable_kind kind;
-  dp_type type;
+  const dp_type *type;  // shared as those of values are
   dp_init init;
   int n_constraints;
   dp_constraint *constraints;
@@ -210,6 +210,7 @@ struct dp_model {
   const char **notes;
   int32_t n_variables;
   dp_variable *variables;
+  dp_types *types;                  // of values and variables
   struct dp_names *variable_names;  // private to graph.c
   struct dp_names *strings;         // private to graph.c: names of values and nodes, each once
   int n_graphs;
@@ -220,9 +221,12 @@ struct dp_model {
 };
 
 dp_model *dp_model_create(dp_arena *arena, const char *name);
+// The model's own copy of a type, which never changes. Types are equal where these pointers are.
+const dp_type *dp_model_type(dp_model *model, const dp_type *type);
 dp_graph *dp_model_find_graph(const dp_model *model, const char *name);       // NULL when there is none
 int32_t dp_model_find_variable(const dp_model *model, const char *name);      // -1 when there is none
-int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);  // the index
+// The index. The type need not be the model's.
+int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);
 // Its stages are in range for a mesh of n_stages stages and rise. EX_DATAERR.
 dp_status dp_variable_check_stages(const dp_variable *variable, int64_t n_stages) DP_MUST_USE;
 // Weights can be saved under its name: safetensors does not reserve it, and a parameter or buffer does not begin with

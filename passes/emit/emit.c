@@ -60,7 +60,7 @@ static Dp__DeviceTensor *emit_tensor(emitting *e, const dp_value *value) {
     t->micro = set;
   }
   t->layout = dp_plan_layout_of(value->layout);
-  t->dtype = (int32_t)value->type.dtype;
+  t->dtype = (int32_t)value->type->dtype;
   t->space = space_of(value->space);
   t->offset = value->offset;
   t->bytes = value->bytes;

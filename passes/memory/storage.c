@@ -11,8 +11,8 @@
 #include "passes/cost/largest_shard.h"
 
 static uint64_t bytes_of_storage(const dp_model *model, const dp_variable *p) {
-  return (uint64_t)dp_local_max_count(&p->type.shape, p->placements, &model->mesh, model->batch) *
-         dp_type_bytes(p->type.dtype);
+  return (uint64_t)dp_local_max_count(&p->type->shape, p->placements, &model->mesh, model->batch) *
+         dp_type_bytes(p->type->dtype);
 }
 
 // top: the end of each stage's storage so far.

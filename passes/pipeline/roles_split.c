@@ -126,7 +126,7 @@ static dp_node *add_pair(work *w, const dp_roles_arrival *a) {
   const char *name = dp_printf(arena, "%s/Send%d", a->value->name, a->stage);
   dp_node *send = add_transfer(w, "Send", name, x, a->from, a->stage);
   place_as(send->outputs[0], x, DP_SPACE_NONE);
-  dp_value *between = dp_graph_add_value(w->graphs[a->stage], DP_VALUE_INPUT, send->outputs[0]->name, x->type);
+  dp_value *between = dp_graph_add_value(w->graphs[a->stage], DP_VALUE_INPUT, send->outputs[0]->name, *x->type);
   place_as(between, x, DP_SPACE_NONE);
   dp_node *recv = add_transfer(w, "Recv", dp_printf(arena, "%s/Recv", a->value->name), between, a->stage, a->from);
   place_as(recv->outputs[0], x, DP_SPACE_TRANSIENT);

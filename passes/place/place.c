@@ -38,7 +38,7 @@ static dp_status place_variable(const dp_model *model, dp_variable *p) {
                      p->constraints[i].axis);
     p->placements[axis] = p->constraints[i].placement;
   }
-  return dp_status_context(dp_placement_check(&p->type.shape, p->placements, &model->mesh), "'%s', its annotations",
+  return dp_status_context(dp_placement_check(&p->type->shape, p->placements, &model->mesh), "'%s', its annotations",
                            p->name);
 }
 
@@ -156,7 +156,7 @@ int32_t *dp_place_serving(dp_arena *arena, const dp_graph *program) {
       p = serves[node->outputs[0]->id];
     for (int k = 0; k < node->n_inputs && p >= 0; k++) {
       const dp_value *x = node->inputs[k];
-      if (!x || !x->producer || !dp_shape_equal(&x->type.shape, &variables[p].type.shape)) continue;
+      if (!x || !x->producer || !dp_shape_equal(&x->type->shape, &variables[p].type->shape)) continue;
       if (serves[x->id] < 0 || variables[serves[x->id]].kind != DP_STATE || variables[p].kind == DP_STATE)
         serves[x->id] = p;
     }

@@ -7,8 +7,8 @@ static dp_value *first_value(dp_builder *b, const dp_variable *p) {
   dp_arena *arena = b->graph->arena;
   dp_attr attrs[5];
   int n = 0;
-  attrs[n++] = dp_attr_dims(arena, "shape", &p->type.shape);
-  attrs[n++] = dp_attr_int("dtype", p->type.dtype);
+  attrs[n++] = dp_attr_dims(arena, "shape", &p->type->shape);
+  attrs[n++] = dp_attr_int("dtype", p->type->dtype);
   if (p->init.kind == DP_INIT_FILL) {
     attrs[n++] = dp_attr_float("value", p->init.a);
     return dp_build(b, "dp.Fill", 0, NULL, 1, n, attrs);

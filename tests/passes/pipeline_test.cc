@@ -62,7 +62,10 @@ TEST(Pipeline, APassOutOfOrderIsRefused) {
 
 dp_status Spoil(dp_compile *compile) {
   dp_graph *main = dp_model_find_graph(compile->model, "main");
-  main->nodes[0]->outputs[0]->type.dtype = DP_FLOAT64;
+  dp_value *y = main->nodes[0]->outputs[0];
+  dp_type type = *y->type;
+  type.dtype = DP_FLOAT64;
+  y->type = dp_model_type(compile->model, &type);
   return DP_OK;
 }
 
