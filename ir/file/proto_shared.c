@@ -1,6 +1,6 @@
 // Equal messages made once. See proto.h.
 //
-// A table has the last message for each hash of what it was made from, which outlives the table.
+// A table has the last message for each hash of what it was made from. Types outlive the table.
 #include "ir/file/proto_private.h"
 
 enum { SLOTS = 256 };
@@ -12,8 +12,8 @@ struct dp_proto_shared {
     Dp__TensorType *message;
   } types[SLOTS];
   struct {
-    const dp_attr *of;
-    Dp__Attribute *message;
+    dp_attr of;
+    Dp__Attribute *message;  // NULL: none yet
   } attrs[SLOTS];
 };
 
@@ -41,8 +41,8 @@ static Dp__Attribute *attr_message(dp_proto_shared *shared, const dp_attr *attr)
   if (attr->kind == DP_ATTR_TENSOR) return dp_proto_from_attr(shared->arena, attr);
   const uint64_t key[] = {(uintptr_t)attr->name, attr->kind, attr->count, (uint64_t)attr->i};
   const size_t i = dp_hash64(key, sizeof key) % SLOTS;
-  if (shared->attrs[i].of && is_same(shared->attrs[i].of, attr)) return shared->attrs[i].message;
-  shared->attrs[i].of = attr;
+  if (shared->attrs[i].message && is_same(&shared->attrs[i].of, attr)) return shared->attrs[i].message;
+  shared->attrs[i].of = *attr;
   return shared->attrs[i].message = dp_proto_from_attr(shared->arena, attr);
 }
 

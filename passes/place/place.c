@@ -235,7 +235,8 @@ dp_status dp_place_storages(dp_model *model) {
   return DP_OK;
 }
 
-// Places all programs. They stay as before; placed[] has their device forms.
+// Places all programs; placed[] has their device forms. They stay as before where another attempt may follow, as
+// micro-batches may turn out to be too many. Else each gives back its memory before the next one is placed.
 static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **placed) {
   dp_model *model = compile->model;
   DP_TRY(dp_place_storages(model));
@@ -244,6 +245,7 @@ static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **pla
     starts[i] = dp_alloc_n(model->arena, (size_t)program->n_nodes, sizeof *starts[i]);
     DP_TRY(dp_status_context(dp_place_program(compile, program, starts[i], &placed[i]), "program %s", program->name));
     DP_TRY(dp_status_context(dp_graph_verify(placed[i]->logical), "program %s", program->name));
+    if (dp_mesh_microbatches(&model->mesh) == 1) dp_graph_free(program);
   }
   return DP_OK;
 }
