@@ -193,7 +193,9 @@ static dp_status to_variable(dp_model *model, const Dp__Variable *m, const dp_me
       return dp_fail(EX_DATAERR, "it has an address in memory, which only a plan gives");
     return DP_OK;
   }
-  DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type->shape, mesh, p->placements));
+  dp_placement placements[DP_MAX_MESH];
+  DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type->shape, mesh, placements));
+  p->placements = dp_model_placements(model, placements);
   if (m->layout < DP__LAYOUT__LAYOUT_NONE || m->layout > DP__LAYOUT__NHWC)
     return dp_fail(EX_DATAERR, "its layout %d is unknown", (int)m->layout);
   p->layout = m->layout == DP__LAYOUT__NHWC ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;

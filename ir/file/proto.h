@@ -36,10 +36,12 @@ void dp_proto_from_attrs(dp_arena *arena, int n_attrs, const dp_attr *attrs, siz
 dp_status dp_proto_to_attrs(dp_arena *arena, size_t count, Dp__Attribute *const *messages, int *n_attrs,
                             dp_attr **attrs) DP_MUST_USE;
 
-// Makes equal messages once, in the arena: types, and attributes without a tensor. They are not to be changed. What
-// they are made from must live as long.
+// Makes equal messages once, in the arena: types, and attributes that are no tensor and no list of strings. They are
+// not to be changed. Types, names and values that they are made from must live as long.
 typedef struct dp_proto_shared dp_proto_shared;
 dp_proto_shared *dp_proto_shared_create(dp_arena *arena);
+void dp_proto_shared_destroy(dp_proto_shared *shared);  // the messages stay
+Dp__Graph *dp_proto_shared_graph(dp_proto_shared *shared, const dp_graph *graph);
 Dp__TensorType *dp_proto_shared_type(dp_proto_shared *shared, const dp_type *type);
 void dp_proto_shared_attrs(dp_proto_shared *shared, int n_attrs, const dp_attr *attrs, size_t *count,
                            Dp__Attribute ***messages);

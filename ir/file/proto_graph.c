@@ -58,9 +58,9 @@ static void from_ends(dp_arena *arena, const dp_graph *graph, Dp__Graph *message
   }
 }
 
-Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph) {
+Dp__Graph *dp_proto_shared_graph(dp_proto_shared *shared, const dp_graph *graph) {
+  dp_arena *arena = dp_proto_shared_arena(shared);
   Dp__Graph *message = DP_PROTO_NEW(arena, Dp__Graph, dp__graph);
-  dp_proto_shared *shared = dp_proto_shared_create(arena);
   message->name = dp_proto_string(graph->name);
   message->n_values = (size_t)graph->n_values;
   message->values = dp_alloc_n(arena, message->n_values, sizeof *message->values);
@@ -69,6 +69,13 @@ Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph) {
   message->nodes = dp_alloc_n(arena, message->n_nodes, sizeof *message->nodes);
   for (int32_t i = 0; i < graph->n_nodes; i++) message->nodes[i] = from_node(arena, shared, graph->nodes[i]);
   from_ends(arena, graph, message);
+  return message;
+}
+
+Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph) {
+  dp_proto_shared *shared = dp_proto_shared_create(arena);
+  Dp__Graph *message = dp_proto_shared_graph(shared, graph);
+  dp_proto_shared_destroy(shared);
   return message;
 }
 
@@ -108,7 +115,8 @@ static dp_status to_value(dp_graph *graph, const Dp__Value *message) {
       dp_model_find_variable(graph->model, message->name) >= 0)
     return dp_fail(EX_DATAERR, "a parameter or buffer has this name");
   if (message->kind != DP_VALUE_RESULT || message->type) DP_TRY(dp_proto_to_type(message->type, &type));
-  return complete_value(graph, message, dp_graph_add_value(graph, (dp_value_kind)message->kind, message->name, type));
+  return complete_value(graph, message,
+                        dp_graph_add_value_named(graph, (dp_value_kind)message->kind, message->name, &type));
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
@@ -171,8 +179,7 @@ static dp_status to_node(dp_graph *graph, const Dp__Node *message) {
       return dp_fail(EX_DATAERR, "it uses '%s' before it is computed: the graph has a cycle or is out of order",
                      operands[i]->name);
   DP_TRY(dp_proto_to_attrs(graph->arena, message->n_attributes, message->attributes, &n_attrs, &attrs));
-  dp_node *node =
-      dp_graph_add_node(graph, op, message->name, (int)message->n_inputs, operands, 0, NULL, n_attrs, attrs);
+  dp_node *node = dp_graph_add_node_named(graph, op, message->name, (int)message->n_inputs, operands, n_attrs, attrs);
   node->device = message->device - 1;
   node->stage = message->stage - 1;
   DP_TRY(take_results(node, message->n_outputs, results));
@@ -202,8 +209,7 @@ static dp_status to_ends(dp_graph *graph, const Dp__Graph *message) {
     if (updated[m->variable])
       return dp_fail(EX_DATAERR, "'%s' is updated twice", graph->model->variables[m->variable].name);
     updated[m->variable] = true;
-    dp_update update = {(int32_t)m->variable, graph->values[m->value]};
-    DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+    dp_graph_append_update(graph, (int32_t)m->variable, graph->values[m->value]);
   }
   return DP_OK;
 }

@@ -117,7 +117,7 @@ static dp_status parse_update(dp_text_lex *lex, dp_text_graph *reader) {
   dp_names_add(reader->updates, name, 0);
   DP_TRY(dp_text_lex_take(lex, "="));
   DP_TRY(dp_text_node_operand(lex, graph, &update.value));
-  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+  dp_graph_append_update(graph, update.variable, update.value);
   return DP_OK;
 }
 

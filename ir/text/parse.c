@@ -173,7 +173,9 @@ static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   dp_text_notes notes;
   location = dp_text_lex_location(lex);
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_VARIABLE, &notes));
-  DP_TRY(dp_text_notes_set_placements(lex, location, &notes, &type, &r->model->mesh, p.placements));
+  dp_placement placements[DP_MAX_MESH] = {0};
+  DP_TRY(dp_text_notes_set_placements(lex, location, &notes, &type, &r->model->mesh, placements));
+  p.placements = dp_model_placements(r->model, placements);
   p.n_stages = notes.n_stages;
   p.stages = notes.stages;
   DP_TRY(dp_text_lex_context(lex, location, dp_variable_check_stages(&p, dp_mesh_stages(&r->model->mesh))));

@@ -318,7 +318,7 @@ static Dp__Role *emit_role(emitting *e, int stage, bool staged) {
 
 // A logical graph without the user's annotations: the plan itself says where values are.
 static Dp__Graph *emit_graph(const emitting *e, const dp_graph *graph) {
-  Dp__Graph *message = dp_proto_from_graph(e->arena, graph);
+  Dp__Graph *message = dp_proto_shared_graph(e->shared, graph);
   for (size_t i = 0; i < message->n_nodes; i++) {
     message->nodes[i]->device = message->nodes[i]->stage = 0;
     message->nodes[i]->n_constraints = 0;
@@ -413,6 +413,7 @@ static dp_status run(dp_compile *compile) {
   for (int stage = 0; stage < (staged ? dp_mesh_stages(&model->mesh) : 1); stage++)
     DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e, stage, staged));
   emit_graphs(&e, plan);
+  dp_proto_shared_destroy(e.shared);
   compile->plan = plan;
   return DP_OK;
 }

@@ -185,8 +185,7 @@ static dp_status add_ends(work *w) {
       const copy *c = find_copy(w, u->value, s);
       if (!c)
         return dp_fail(EX_SOFTWARE, "'%s' is on stage %d, but '%s' is not computed there", p->name, s, u->value->name);
-      dp_update update = {u->variable, c->value};
-      DP_PUSH(graph->arena, w->graphs[s]->updates, w->graphs[s]->n_updates, update);
+      dp_graph_append_update(w->graphs[s], u->variable, c->value);
     }
   }
   return DP_OK;

@@ -24,8 +24,8 @@
 
 // ---- storage --------------------------------------------------------------------------------------------------------
 
-static dp_status place_variable(const dp_model *model, dp_variable *p) {
-  memset(p->placements, 0, sizeof p->placements);
+static dp_status place_variable(dp_model *model, dp_variable *p) {
+  dp_placement placements[DP_MAX_MESH] = {0};
   for (int i = 0; i < p->n_constraints; i++) {
     // An axis that this mesh lacks, or that has one device, splits nothing.
     int axis = dp_mesh_find(&model->mesh, p->constraints[i].axis);
@@ -36,9 +36,10 @@ static dp_status place_variable(const dp_model *model, dp_variable *p) {
     if (p->constraints[i].placement.kind == DP_PARTIAL)
       return dp_fail(EX_DATAERR, "'%s': the annotation on axis '%s' is Partial; it must be Replicate or Shard", p->name,
                      p->constraints[i].axis);
-    p->placements[axis] = p->constraints[i].placement;
+    placements[axis] = p->constraints[i].placement;
   }
-  return dp_status_context(dp_placement_check(&p->type->shape, p->placements, &model->mesh), "'%s', its annotations",
+  p->placements = dp_model_placements(model, placements);
+  return dp_status_context(dp_placement_check(&p->type->shape, placements, &model->mesh), "'%s', its annotations",
                            p->name);
 }
 
@@ -105,9 +106,8 @@ static dp_status store_update(dp_place *place, int32_t variable, dp_value *logic
     logical = device->logical;
   }
   device->space = DP_SPACE_PERSISTENT;
-  dp_update of_logical = {variable, logical}, of_device = {variable, device};
-  DP_PUSH(place->model->arena, place->logical->updates, place->logical->n_updates, of_logical);
-  DP_PUSH(place->model->arena, place->device->updates, place->device->n_updates, of_device);
+  dp_graph_append_update(place->logical, variable, logical);
+  dp_graph_append_update(place->device, variable, device);
   return DP_OK;
 }
 

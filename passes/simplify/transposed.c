@@ -37,8 +37,9 @@ static dp_value *turned(dp_graph *graph, dp_node *node, dp_status *status) {
 
 static dp_status turn_all(dp_graph *graph) {
   const int32_t n_old = graph->n_nodes;
+  dp_arena *scratch = dp_arena_create_within(graph->arena);
   // A product becomes four nodes at most.
-  dp_node **order = dp_alloc_n(graph->arena, (size_t)n_old * 4 + 1, sizeof *order);
+  dp_node **order = dp_alloc_n(scratch, (size_t)n_old * 4 + 1, sizeof *order);
   int32_t count = 0;
   dp_status status = DP_OK;
   dp_rewrite rewrite = dp_rewrite_begin(graph);
@@ -63,6 +64,7 @@ static dp_status turn_all(dp_graph *graph) {
   graph->unchanged = dp_rewrite_did_nothing(&rewrite);
   dp_rewrite_end(&rewrite);
   if (!graph->unchanged) dp_graph_reorder(graph, order);
+  dp_arena_destroy(scratch);
   return DP_OK;
 }
 

@@ -20,11 +20,6 @@ typedef struct {
   dp_optimizer_item *items;
 } updating;
 
-static void push_update(dp_graph *graph, int32_t variable, dp_value *value) {
-  dp_update update = {variable, value};  // each is the first of its variable
-  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
-}
-
 // The learning rate; that of a group is made for each parameter, and equal ones are merged later.
 static dp_value *rate_of(updating *u, const dp_optimizer_spec *own, dp_dtype dtype) {
   dp_builder *b = &u->builder;
@@ -71,9 +66,9 @@ static dp_status update_by_rule(updating *u, const dp_optimizer_item *item, cons
   dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
   if (u->builder.status) return u->builder.status;
   *updated = next;
-  push_update(graph, item->parameter, next);
+  dp_graph_append_update(graph, item->parameter, next);
   for (int s = 0; s < rule->n_states; s++)
-    if (rule->states[s]) push_update(graph, states[s], next->producer->outputs[s + 1]);
+    if (rule->states[s]) dp_graph_append_update(graph, states[s], next->producer->outputs[s + 1]);
   return DP_OK;
 }
 

@@ -51,8 +51,7 @@ static dp_value *assign(dp_optimizer_formula *f, const dp_optimizer_change *chan
   dp_value *old = dp_graph_variable(graph, change->variable);
   dp_value *in[] = {old, dp_build_cast(f->builder, change->next, old->type->dtype), f->skip};
   dp_value *value = dp_build(f->builder, "dp.Assign", f->skip ? 3 : 2, in, 1, 0, NULL);
-  dp_update update = {change->variable, value};  // each is the first of its variable
-  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+  dp_graph_append_update(graph, change->variable, value);
   return value;
 }
 
