@@ -103,8 +103,9 @@ static dp_graph *create(dp_model *model, dp_arena *own, const char *name) {
   graph->own = own;
   graph->stage = -1;
   graph->name = dp_strdup(model->arena, name);
-  graph->value_names = dp_names_create_sharing(own, model->strings);
-  graph->node_names = dp_names_create_sharing(own, model->strings);
+  graph->tables = dp_arena_create_within(own);
+  graph->value_names = dp_names_create_sharing(graph->tables, model->strings);
+  graph->node_names = dp_names_create_sharing(graph->tables, model->strings);
   return graph;
 }
 
@@ -114,6 +115,12 @@ dp_graph *dp_graph_create(dp_model *model, const char *name) {
 
 dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name) {
   return create(outer->model, outer->own, name);
+}
+
+void dp_graph_finish(dp_graph *graph) {
+  dp_arena_destroy(graph->tables);
+  graph->tables = NULL;
+  graph->value_names = graph->node_names = NULL;
 }
 
 void dp_graph_free(dp_graph *graph) {
@@ -157,8 +164,13 @@ dp_value *dp_graph_add_value_named(dp_graph *graph, dp_value_kind kind, const ch
 }
 
 dp_value *dp_graph_find_value(const dp_graph *graph, const char *name) {
-  int32_t id = dp_names_find(graph->value_names, name);
-  return id < 0 ? NULL : graph->values[id];
+  if (graph->value_names) {
+    int32_t id = dp_names_find(graph->value_names, name);
+    return id < 0 ? NULL : graph->values[id];
+  }
+  for (int32_t i = 0; i < graph->n_values; i++)
+    if (!strcmp(graph->values[i]->name, name)) return graph->values[i];
+  return NULL;
 }
 
 dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor) {

@@ -165,7 +165,8 @@ struct dp_graph {
   // Set by a pass that leaves the graph's nodes, operands and results as they were: it is not verified again.
   bool unchanged;
   dp_arena *own;                              // private to graph.c: nodes, values and what finds them
-  struct dp_names *value_names, *node_names;  // private to graph.c
+  dp_arena *tables;                           // private to graph.c: of the names
+  struct dp_names *value_names, *node_names;  // private to graph.c; NULL: the graph is finished
 };
 
 // ---- model ----------------------------------------------------------------------------------------------------------
@@ -223,8 +224,8 @@ struct dp_model {
 dp_model *dp_model_create(dp_arena *arena, const char *name);
 // The model's own copy of a type, which never changes. Types are equal where these pointers are.
 const dp_type *dp_model_type(dp_model *model, const dp_type *type);
-dp_graph *dp_model_find_graph(const dp_model *model, const char *name);       // NULL when there is none
-int32_t dp_model_find_variable(const dp_model *model, const char *name);      // -1 when there is none
+dp_graph *dp_model_find_graph(const dp_model *model, const char *name);   // NULL when there is none
+int32_t dp_model_find_variable(const dp_model *model, const char *name);  // -1 when there is none
 // The model's own copy of an array of placements, which never changes. Equal arrays are mostly one.
 const dp_placement *dp_model_placements(dp_model *model, const dp_placement placements[DP_MAX_MESH]);
 // The index. The type need not be the model's. Placements may be NULL: Replicate on every axis.
@@ -239,6 +240,8 @@ void dp_model_keep_variables(dp_model *model, int32_t count);  // removes all va
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs
 // One that lasts as long as `outer`: a body, or what is soon copied into it.
 dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name);
+// Gives back what finds values and nodes by name: nothing is added to the graph any more.
+void dp_graph_finish(dp_graph *graph);
 // Frees the nodes and values of a graph that nothing refers to any more, and of those within it. It is empty then.
 void dp_graph_free(dp_graph *graph);
 // Frees the model's graphs and their logical graphs; it has none then.
@@ -263,7 +266,7 @@ dp_node *dp_graph_add_node_named(dp_graph *graph, const dp_op *op, const char *n
 // A new value is Replicate on every axis.
 void dp_value_place(dp_graph *graph, dp_value *value, const dp_placement placements[DP_MAX_MESH]);
 void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value);
-void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);  // a second one replaces the first
+void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);     // a second one replaces the first
 void dp_graph_append_update(dp_graph *graph, int32_t variable, dp_value *value);  // faster: there must be no first one
 // Makes values of the node's graph its results, in place of those it has.
 void dp_node_set_results(dp_node *node, int n_results, dp_value *const *results);

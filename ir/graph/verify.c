@@ -8,8 +8,30 @@ static const char *value_name(const void *graph, int32_t i) { return ((const dp_
 
 static const char *node_name(const void *graph, int32_t i) { return ((const dp_graph *)graph)->nodes[i]->name; }
 
+// No two values and no two nodes have one name.
+static dp_status check_distinct(const dp_graph *graph, dp_arena *scratch) {
+  dp_names *values = dp_names_create(scratch), *nodes = dp_names_create(scratch);
+  for (int32_t i = 0; i < graph->n_values; i++) {
+    if (dp_names_find(values, graph->values[i]->name) >= 0)
+      return dp_fail(EX_DATAERR, "the name '%s' stands for two values", graph->values[i]->name);
+    dp_names_add(values, graph->values[i]->name, i);
+  }
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    if (dp_names_find(nodes, graph->nodes[i]->name) >= 0)
+      return dp_fail(EX_DATAERR, "the name '%s' stands for two nodes", graph->nodes[i]->name);
+    dp_names_add(nodes, graph->nodes[i]->name, i);
+  }
+  return DP_OK;
+}
+
 // Each name finds its value or node, and there are no others.
 static dp_status check_names(const dp_graph *graph) {
+  if (!graph->value_names) {
+    dp_arena *scratch = dp_arena_create_within(graph->arena);
+    dp_status status = check_distinct(graph, scratch);
+    dp_arena_destroy(scratch);
+    return status;
+  }
   if (!dp_names_are(graph->value_names, graph->n_values, value_name, graph))
     for (int32_t i = 0; i < graph->n_values; i++)
       if (dp_names_find(graph->value_names, graph->values[i]->name) != i)

@@ -82,8 +82,7 @@ static dp_status parse_result(dp_text_lex *lex, const dp_graph *graph, const res
 }
 
 static dp_status check_type(const dp_text_lex *lex, const result *r, const dp_value *value) {
-  if (!r->type.dtype || dp_type_equal(&r->type, value->type))
-    return DP_OK;
+  if (!r->type.dtype || dp_type_equal(&r->type, value->type)) return DP_OK;
   char said[256], is[256];
   return dp_text_lex_fail_at(lex, r->location, "'%s' is declared %s but is %s", r->name,
                              dp_type_print(&r->type, said, sizeof said), dp_type_print(value->type, is, sizeof is));

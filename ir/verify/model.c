@@ -24,6 +24,7 @@ static dp_status read_graph(dp_checker *c, size_t i) {
   dp_graph *graph;
   DP_TRY(dp_checker_wrap(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,
                          dp_proto_to_graph(c->model, c->plan->graphs[i], &graph)));
+  dp_graph_finish(graph);
   for (int32_t k = 0; k < graph->n_nodes; k++)
     if (dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,

@@ -37,7 +37,8 @@ static const dp_placement *keep(dp_checker *c, size_t i, const dp_placement at[D
 static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   dp_placement at[DP_MAX_MESH] = {0};
-  dp_status status = dp_proto_to_placements(m->n_placements, m->placements, &t->value->type->shape, &c->model->mesh, at);
+  dp_status status =
+      dp_proto_to_placements(m->n_placements, m->placements, &t->value->type->shape, &c->model->mesh, at);
   if (status)
     return dp_checker_wrap(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
                            dp_status_context(status, "tensor %zu ('%s')", i, t->value->name));

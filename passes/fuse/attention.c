@@ -221,7 +221,8 @@ static dp_node *masked_scores_of(const work *w, dp_value *x, const dp_node *by, 
   for (int i = 0; node && i < 2 && (where || is(node, "Add")) && a->n_masks < MAX_MASKS; i++) {
     dp_value *scores = node->inputs[where + i], *other = node->inputs[where + 1 - i];
     attention with = *a;
-    if (!dp_shape_equal(&scores->type->shape, &x->type->shape) || (where && !number_of(other, 4, &with.masked))) continue;
+    if (!dp_shape_equal(&scores->type->shape, &x->type->shape) || (where && !number_of(other, 4, &with.masked)))
+      continue;
     if (where && a->n_masks) continue;
     with.masks[with.n_masks++] = where ? node->inputs[0] : other;
     with.has_masked = where;
@@ -346,7 +347,8 @@ static bool find(const work *w, const dp_node *last, attention *a) {
   const dp_dtype dtype = q->type->dtype;
   if (!dp_type_is_float(dtype) || v->type->dtype != dtype) return false;
   const dp_shape *scores = &product->outputs[0]->type->shape;
-  if (q->type->shape.rank != rank || k->type->shape.rank != rank || !dp_shape_equal(scores, &p->type->shape)) return false;
+  if (q->type->shape.rank != rank || k->type->shape.rank != rank || !dp_shape_equal(scores, &p->type->shape))
+    return false;
   if (!same_dims(&q->type->shape, scores, rank - 1) || !same_dims(&k->type->shape, scores, rank - 2) ||
       !same_dims(&v->type->shape, scores, rank - 2))
     return false;

@@ -31,8 +31,10 @@ typedef dp_fuse_work work;
 // ---- what can be fused ----------------------------------------------------------------------------------------------
 
 static frame frame_of_value(const dp_graph *graph, const dp_value *v) {
-  frame f = {
-      .shape = v->type->shape, .row = v->type->shape.rank, .micro_first = v->micro_first, .micro_count = v->micro_count};
+  frame f = {.shape = v->type->shape,
+             .row = v->type->shape.rank,
+             .micro_first = v->micro_first,
+             .micro_count = v->micro_count};
   for (int a = 0; a < graph->model->mesh.n_axes; a++) f.placements[a] = &v->placements[a];
   return f;
 }

@@ -58,8 +58,7 @@ static void add_members(making *r, const region *all, dp_graph *body) {
       if (r->needed[y->id]) r->results[r->n_results++] = y;
     }
   for (int32_t m = 0; m < all->n_members; m++) dp_graph_move_node(body, all->members[m], r->needed, r->map);
-  for (int32_t i = 0; i < r->n_results; i++)
-    dp_graph_add_output(body, r->results[i]->name, r->map[r->results[i]->id]);
+  for (int32_t i = 0; i < r->n_results; i++) dp_graph_add_output(body, r->results[i]->name, r->map[r->results[i]->id]);
 }
 
 static void forget(making *r) {
@@ -83,6 +82,7 @@ static dp_node *make_region(making *r, const region *all) {
   add_operands(r, all, r->group_of[last->id], body);
   add_members(r, all, body);
   forget(r);
+  dp_graph_finish(body);
   dp_node *node =
       dp_graph_add_node(graph, dp_op_find("dp", "Region"), name, r->n_operands, r->operands, 0, NULL, 0, NULL);
   dp_node_set_results(node, r->n_results, r->results);

@@ -2,7 +2,9 @@
 // loss.h. All have PyTorch's formulas (torch.nn.functional).
 #include "passes/model/loss.h"
 
-static dp_value *number(dp_builder *b, const dp_value *like, double x) { return dp_build_fill(b, like->type->dtype, x); }
+static dp_value *number(dp_builder *b, const dp_value *like, double x) {
+  return dp_build_fill(b, like->type->dtype, x);
+}
 
 // The target, of the prediction's type.
 static dp_status find_target(dp_builder *b, const dp_loss_term *term, const dp_value *prediction, dp_value **target) {

@@ -245,6 +245,7 @@ static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **pla
     starts[i] = dp_alloc_n(model->arena, (size_t)program->n_nodes, sizeof *starts[i]);
     DP_TRY(dp_status_context(dp_place_program(compile, program, starts[i], &placed[i]), "program %s", program->name));
     DP_TRY(dp_status_context(dp_graph_verify(placed[i]->logical), "program %s", program->name));
+    dp_graph_finish(placed[i]->logical);
     if (dp_mesh_microbatches(&model->mesh) == 1) dp_graph_free(program);
   }
   return DP_OK;

@@ -208,7 +208,8 @@ std::vector<Tensor> ComputeInParts(const Row &r, const dp_kernel *kernel, const 
   std::vector<const void *> from;
   std::vector<void *> to;
   for (const Tensor &x : r.in) from.push_back(x.bytes.data());
-  for (int k = 0; k < r.built.node->n_outputs; k++) out.push_back(MakeWhole(*r.built.node->outputs[k]->type, r.built.n));
+  for (int k = 0; k < r.built.node->n_outputs; k++)
+    out.push_back(MakeWhole(*r.built.node->outputs[k]->type, r.built.n));
   for (Tensor &y : out) {
     std::fill(y.bytes.begin(), y.bytes.end(), 0xff);
     to.push_back(y.bytes.data());

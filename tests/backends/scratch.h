@@ -45,8 +45,8 @@ class Scratch : public testing::TestWithParam<Case> {
     const bool legal = !status;
     dp_status_free(status);
     if (legal)
-      *operand = {value->type->dtype, true, dp_shard_range(&value->type->shape, placements.data(), &mesh_, coordinate, n),
-                  DP_LAYOUT_PLAIN};
+      *operand = {value->type->dtype, true,
+                  dp_shard_range(&value->type->shape, placements.data(), &mesh_, coordinate, n), DP_LAYOUT_PLAIN};
     return legal;
   }
 

@@ -19,7 +19,8 @@ std::map<std::string, Tensor> Bindings(const Case &c, const Built &built) {
   std::map<std::string, Tensor> bindings = {
       {DP_SCALAR_N, Scalar(double(built.n))}, {DP_SCALAR_SEED, Scalar(5)}, {DP_SCALAR_STEP, Scalar(2)}};
   for (size_t i = 0; i < built.operands.size(); i++)
-    if (built.operands[i]) bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
+    if (built.operands[i])
+      bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
   return bindings;
 }
 

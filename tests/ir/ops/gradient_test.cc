@@ -49,7 +49,8 @@ void Gradient::Check(const Case &c, int only) {
   forward_ = forward.graph;
   std::map<std::string, Tensor> bindings;
   for (size_t i = 0; i < built.operands.size(); i++)
-    if (built.operands[i]) bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
+    if (built.operands[i])
+      bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
   std::map<std::string, Tensor> moved = bindings;
 
   std::vector<Tensor> weights(size_t(built.node->n_outputs));
@@ -202,7 +203,8 @@ TEST_P(ReplacedGradient, EqualsDifferences) {
   ASSERT_EQ(built.error, "");
   std::map<std::string, Tensor> bindings;
   for (size_t i = 0; i < built.operands.size(); i++)
-    if (built.operands[i]) bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
+    if (built.operands[i])
+      bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
   bindings[DP_SCALAR_N] = MakeTensor(DP_INT64, {}, {double(built.n)});
   std::vector<dp_value *> out = Replace(&built);
   ASSERT_EQ(built.error, "");
