@@ -15,8 +15,9 @@ static dp_shape scaled(const dp_shape *x, int summed, bool matrices) {
 }
 
 static dp_status infer(dp_node *node) {
-  const dp_shape *a = dp_common_shape(node, A), *b = dp_common_shape(node, B), *y = &node->outputs[0]->type->shape;
+  const dp_shape *a = dp_common_shape(node, A), *b = dp_common_shape(node, B);
   DP_TRY(dp_quantize_infer_product(node, A, B, node->inputs[Y_ZERO]->type->dtype));
+  const dp_shape *y = &node->outputs[0]->type->shape;
   bool matrices = a->rank > 1 && b->rank > 1;
   dp_shape a_scaled = scaled(a, a->rank - 1, matrices), b_scaled = scaled(b, b->rank - 2, matrices);
   DP_TRY(dp_quantize_check_side(node, A_SCALE, &a_scaled, a_scaled.rank - 2));

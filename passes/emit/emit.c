@@ -2,8 +2,7 @@
 //
 // A plan has one role for all devices or, for a pipeline, one role per stage. Each has the same programs in the same
 // order; a stage's graph may be empty. Values without a space stand for data in transit between stages and are left
-// out. A graph gives back its memory as soon as the plan has it, and the model has none afterwards, unless some are to
-// be printed.
+// out. With dp_options.frees_graphs a graph gives back its memory as soon as the plan has it.
 #include <string.h>
 
 #include "ir/file/proto.h"
@@ -339,8 +338,11 @@ static void emit_graph_of_roles(emitting *e, Dp__Plan *plan, int g, uint32_t pro
 // The last program first: "train", which is the largest and the first, has the memory of the others then.
 static void emit_graphs(emitting *e, Dp__Plan *plan) {
   dp_model *model = e->model;
-  const bool keep = e->compile->options->print_after != NULL;
-  for (int g = 0; g < model->n_graphs; g++) plan->n_graphs += begins_program(model, g);
+  const bool frees = e->compile->options->frees_graphs;
+  for (int g = 0; g < model->n_graphs; g++) {
+    plan->n_graphs += begins_program(model, g);
+    if (frees) dp_graph_finish(model->graphs[g]);
+  }
   plan->graphs = dp_alloc_n(e->arena, plan->n_graphs, sizeof(Dp__Graph *));
   uint32_t program = (uint32_t)plan->n_graphs;
   for (int g = model->n_graphs, first; g > 0; g = first) {
@@ -350,11 +352,11 @@ static void emit_graphs(emitting *e, Dp__Plan *plan) {
     plan->graphs[program] = emit_graph(e, logical);
     for (int i = first; i < g; i++) {
       emit_graph_of_roles(e, plan, i, program);
-      if (!keep) dp_graph_free(model->graphs[i]);
+      if (frees) dp_graph_free(model->graphs[i]);
     }
-    if (!keep) dp_graph_free(logical);
+    if (frees) dp_graph_free(logical);
   }
-  if (!keep) dp_model_free_graphs(model);
+  if (frees) dp_model_free_graphs(model);
 }
 
 // ---- plan -----------------------------------------------------------------------------------------------------------

@@ -206,6 +206,7 @@ double BytesAfter(const char *last, int layers, int64_t *nodes) {
   EXPECT_EQ(Parse(arena, Chain(layers), &model), "");
   Options options;
   options.Set("batch=4 strategy=data devices=2");
+  options.options.frees_graphs = true;
   EXPECT_EQ(RunPasses(model, std::string("options..") + last, options.options), "");
   for (int g = 0; g < model->n_graphs && nodes; g++)
     for (int32_t i = 0; i < model->graphs[g]->n_nodes; i++) {
