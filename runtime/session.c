@@ -381,7 +381,7 @@ void *dp_session_input(dp_session *s, int program, const char *name, int slot) {
 
 const void *dp_session_output(dp_session *s, int program, const char *name, dp_type *type) {
   const Dp__DeviceTensor *t = find_binding(s, program, true, name);
-  if (t && type) *type = s->programs[program].graph->values[t->value]->type;
+  if (t && type) *type = *s->programs[program].graph->values[t->value]->type;
   return t ? s->memory.host_output[dp_session_depth(s) > 1 ? s->slot_ended : 0] + t->offset : NULL;
 }
 

@@ -86,12 +86,12 @@ dp_status dp_onnx_affine_range(dp_onnx_node *node, bool *done) {
 
 // Repeats dim d of x, of `extent`, `times` times: views it as [times, extent] and merges the two.
 static dp_value *repeat(dp_builder *b, dp_value *x, int d, dp_dim times, dp_dim made) {
-  dp_shape shape = x->type.shape, whole = shape;
+  dp_shape shape = x->type->shape, whole = shape;
   whole.dims[d] = made;
   if (dp_dim_is(shape.dims[d], 1)) return dp_compose_expand(b, x, &whole);
   dp_value *wide = dp_compose_unsqueeze(b, x, d);
   if (b->status) return x;
-  dp_shape repeated = wide->type.shape;
+  dp_shape repeated = wide->type->shape;
   repeated.dims[d] = times;
   return dp_build_reshape(b, dp_compose_expand(b, wide, &repeated), &whole);
 }
@@ -113,12 +113,12 @@ dp_status dp_onnx_affine_tile(dp_onnx_node *node, bool *done) {
   dp_builder b = {.graph = node->reader->graph, .prefix = node->name};
   dp_value *x;
   DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[0], &x));
-  if (repeats->rank != 1 || repeats->count != x->type.shape.rank || node->n_outputs != 1)
+  if (repeats->rank != 1 || repeats->count != x->type->shape.rank || node->n_outputs != 1)
     return dp_fail(EX_DATAERR, "repeats has %lld numbers where the operand has %d dims", (long long)repeats->count,
-                   x->type.shape.rank);
+                   x->type->shape.rank);
   for (int d = 0; d < repeats->count; d++) {
     dp_dim by = repeats->numbers[d].i, made;
-    if (!times(x->type.shape.dims[d], by, &made))
+    if (!times(x->type->shape.dims[d], by, &made))
       return dp_fail(EX_UNAVAILABLE,
                      "dim %d is that of the samples already, and is to be repeated for each sample again", d);
     if (!dp_dim_is(by, 1)) x = repeat(&b, x, d, by, made);
@@ -157,7 +157,7 @@ static int64_t count_of(dp_dim part, dp_dim whole) {
 
 // Elements [start, end) of dim d: one of several equal parts, or the elements at these positions.
 static dp_value *cut(dp_builder *b, dp_value *x, int d, dp_dim start, dp_dim end) {
-  const dp_dim extent = x->type.shape.dims[d], length = {end.scale - start.scale, end.offset - start.offset};
+  const dp_dim extent = x->type->shape.dims[d], length = {end.scale - start.scale, end.offset - start.offset};
   const int64_t parts = count_of(length, extent), before = count_of(length, start);
   dp_attr axis = dp_attr_int("axis", d);
   if (dp_dim_equal(length, extent)) return x;
@@ -194,9 +194,9 @@ dp_status dp_onnx_affine_slice(dp_onnx_node *node, bool *done) {
   DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[0], &x));
   for (int64_t i = 0; i < lists[0]->count; i++) {
     const dp_dim axis = number_at(lists[2], i, i), step = number_at(lists[3], i, 1);
-    const int64_t d = axis.offset < 0 ? axis.offset + x->type.shape.rank : axis.offset;
-    if (dp_dim_is_symbolic(axis) || d < 0 || d >= x->type.shape.rank || !dp_dim_is(step, 1)) return DP_OK;
-    const dp_dim extent = x->type.shape.dims[d];
+    const int64_t d = axis.offset < 0 ? axis.offset + x->type->shape.rank : axis.offset;
+    if (dp_dim_is_symbolic(axis) || d < 0 || d >= x->type->shape.rank || !dp_dim_is(step, 1)) return DP_OK;
+    const dp_dim extent = x->type->shape.dims[d];
     const dp_dim start = position_in(number_at(lists[0], i, 0), extent, &sure),
                  end = position_in(number_at(lists[1], i, 0), extent, &sure);
     dp_dim length;

@@ -113,10 +113,10 @@ static void add_spec(dp_onnx_writer *w, const dp_value *value, Dp__Onnx__NodeDev
   if (!value) return;
   placements_of(w, value, at);
   DP_ONNX_NEW(w->arena, Dp__Onnx__ShardingSpec, dp__onnx__sharding_spec__init, spec);
-  for (int d = 0; d < value->type.shape.rank; d++) add_dim(w, spec, &value->type, at, d);
+  for (int d = 0; d < value->type->shape.rank; d++) add_dim(w, spec, value->type, at, d);
   if (!spec->n_sharded_dim) return;
   spec->tensor_name = (char *)dp_onnx_export_name(w, value);
-  add_devices(w, spec, value->type.shape.rank, at);
+  add_devices(w, spec, value->type->shape.rank, at);
   DP_PUSH(w->arena, m->sharding_spec, m->n_sharding_spec, spec);
 }
 

@@ -201,10 +201,10 @@ static bool constraint_initializer(void *arg, const Dp__Onnx__ShardingSpec *spec
   if (i < 0) return true;  // an activation: its placement follows from the parameters'
   dp_variable *variable = &p->model->variables[i];
   dp_placement at[DP_MAX_MESH];
-  if (!find_placements(spec, &p->model->mesh, variable->type.shape.rank, at)) {
+  if (!find_placements(spec, &p->model->mesh, variable->type->shape.rank, at)) {
     p->status = dp_fail(EX_UNAVAILABLE, "its shards do not fit the mesh of its configuration");
   } else {
-    p->status = dp_placement_check(&variable->type.shape, at, &p->model->mesh);
+    p->status = dp_placement_check(&variable->type->shape, at, &p->model->mesh);
     for (int a = 0; a < p->model->mesh.n_axes && !p->status; a++)
       if (at[a].kind == DP_SHARD) constraint(p->model, variable, a, at[a]);
   }

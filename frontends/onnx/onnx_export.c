@@ -51,9 +51,9 @@ void dp_onnx_export_initializer(dp_onnx_writer *w, Dp__Onnx__Tensor *tensor) {
 // Draws initial values by their rule, as `dprun --seed=0` would.
 static dp_tensor *make_values(dp_arena *arena, const dp_variable *p) {
   dp_tensor *t = dp_alloc(arena, sizeof *t);
-  t->dtype = p->type.dtype;
-  t->rank = p->type.shape.rank;
-  dp_shape_at(&p->type.shape, 0, t->extents);
+  t->dtype = p->type->dtype;
+  t->rank = p->type->shape.rank;
+  dp_shape_at(&p->type->shape, 0, t->extents);
   int64_t count = dp_tensor_count(t);
   size_t each = dp_type_bytes(t->dtype);
   char *data = dp_alloc_n(arena, (size_t)count + 1, each);
@@ -141,7 +141,7 @@ static void write_output(dp_onnx_writer *w, const char *name, const dp_value *va
     DP_PUSH(w->arena, node->output, node->n_output, result);
     DP_PUSH(w->arena, g->node, g->n_node, node);
   }
-  Dp__Onnx__ValueInfo *info = value_info(w, name, &value->type);
+  Dp__Onnx__ValueInfo *info = value_info(w, name, value->type);
   DP_PUSH(w->arena, g->output, g->n_output, info);
 }
 
@@ -158,10 +158,10 @@ static void write_values(dp_onnx_writer *w) {
     const char *name = dp_onnx_export_name(w, v);
     if (dp_names_find(w->names, name) < 0) dp_names_add(w->names, name, 0);
     if (v->kind == DP_VALUE_INPUT || v->kind == DP_VALUE_SCALAR) {
-      Dp__Onnx__ValueInfo *info = value_info(w, name, &v->type);
+      Dp__Onnx__ValueInfo *info = value_info(w, name, v->type);
       DP_PUSH(w->arena, g->input, g->n_input, info);
     } else if (v->kind == DP_VALUE_RESULT && !is_output(w->graph, v)) {
-      Dp__Onnx__ValueInfo *info = value_info(w, name, &v->type);
+      Dp__Onnx__ValueInfo *info = value_info(w, name, v->type);
       DP_PUSH(w->arena, g->value_info, g->n_value_info, info);
     } else if (v->kind == DP_VALUE_VARIABLE) {
       write_variable(w, &w->model->variables[v->variable]);

@@ -193,8 +193,8 @@ static const char *add_result(dp_onnx_writer *w, Dp__Onnx__Node *node, const cha
 static dp_status samples(dp_onnx_writer *w, const char **name) {
   for (int32_t i = 0; i < w->graph->n_values && !w->samples; i++) {
     const dp_value *x = w->graph->values[i];
-    for (int d = 0; x->kind == DP_VALUE_INPUT && d < x->type.shape.rank; d++) {
-      if (!dp_dim_equal(x->type.shape.dims[d], dp_dim_batch())) continue;
+    for (int d = 0; x->kind == DP_VALUE_INPUT && d < x->type->shape.rank; d++) {
+      if (!dp_dim_equal(x->type->shape.dims[d], dp_dim_batch())) continue;
       Dp__Onnx__Node *node = add_node(w, "Shape", "dp.samples");
       add_input(w, node, dp_onnx_export_name(w, x));
       dp_attr start = dp_attr_int("start", d), end = dp_attr_int("end", d + 1);
@@ -261,7 +261,7 @@ static dp_status add_extents(dp_onnx_writer *w, const char *wanted, const dp_op 
 static dp_dtype dtype_of(const dp_node *node, const dp_operand_schema *schema, const dp_attr *attr) {
   bool floats = attr->kind == DP_ATTR_FLOAT || attr->kind == DP_ATTR_FLOATS;
   const dp_value *x = node->n_inputs ? node->inputs[0] : NULL;
-  if (floats && x && (schema->types & DP_BIT(x->type.dtype))) return x->type.dtype;
+  if (floats && x && (schema->types & DP_BIT(x->type->dtype))) return x->type->dtype;
   if (floats) return DP_FLOAT32;
   return schema->types & DP_BIT(DP_INT64) ? DP_INT64 : DP_BOOL;
 }

@@ -39,7 +39,7 @@ static dp_status read_tensor(dp_onnx_reader *reader, const Dp__Onnx__Tensor *m, 
   const char *kind = find_entry(m->n_metadata_props, m->metadata_props, "dp.kind");
   if (kind && !strcmp(kind, "buffer")) p->kind = DP_BUFFER;
   p->frozen |= find_entry(m->n_metadata_props, m->metadata_props, "dp.frozen") != NULL;
-  return read_constraints(reader->arena, m->n_metadata_props, m->metadata_props, &p->type.shape, &p->n_constraints,
+  return read_constraints(reader->arena, m->n_metadata_props, m->metadata_props, &p->type->shape, &p->n_constraints,
                           &p->constraints);
 }
 
@@ -79,7 +79,7 @@ dp_status dp_onnx_metadata_constraint(const dp_onnx_reader *reader, const Dp__On
     dp_node *node = reader->graph->nodes[i];
     const dp_value *y = node->n_outputs ? node->outputs[0] : NULL;
     if (!y || strcmp(y->name, m->output[0])) continue;
-    return dp_status_context(read_constraints(reader->arena, m->n_metadata_props, m->metadata_props, &y->type.shape,
+    return dp_status_context(read_constraints(reader->arena, m->n_metadata_props, m->metadata_props, &y->type->shape,
                                               &node->n_constraints, &node->constraints),
                              "node '%s'", node->name);
   }

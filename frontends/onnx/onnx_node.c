@@ -192,10 +192,10 @@ static dp_status check_types(const dp_onnx_node *node, dp_value *const *values) 
   const dp_op *op = node->op;
   for (int i = 0; i < node->n_inputs && op->n_inputs; i++) {
     const dp_operand_schema *schema = &op->inputs[i < op->n_inputs ? i : op->n_inputs - 1];
-    if (values[i] && !(schema->types & DP_BIT(values[i]->type.dtype)))
+    if (values[i] && !(schema->types & DP_BIT(values[i]->type->dtype)))
       return dp_fail(EX_UNAVAILABLE,
                      "operand '%s' ('%s') has type %s, which is not supported; `dpc ops %s%s%s` lists those that are",
-                     schema->name, values[i]->name, dp_type_name(values[i]->type.dtype), op->domain,
+                     schema->name, values[i]->name, dp_type_name(values[i]->type->dtype), op->domain,
                      *op->domain ? "." : "", op->name);
   }
   return DP_OK;

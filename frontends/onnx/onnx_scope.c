@@ -57,7 +57,7 @@ static dp_type type_of_extents(dp_dtype dtype, int rank, const int64_t *extents)
 }
 
 dp_type dp_onnx_scope_type(const dp_onnx_binding *b) {
-  if (b->value) return b->value->type;
+  if (b->value) return *b->value->type;
   if (b->progression) return dp_onnx_progression_type(b->progression);
   if (b->tensor) return type_of_extents(b->tensor->dtype, b->tensor->rank, b->tensor->extents);
   return type_of_extents(b->known->dtype, b->known->rank, b->known->extents);
@@ -119,7 +119,7 @@ const dp_tensor *dp_onnx_scope_tensor(dp_onnx_reader *reader, dp_onnx_binding *b
 static dp_status make_parameter(dp_onnx_reader *reader, dp_onnx_binding *b) {
   dp_variable p = {.name = b->name,
                    .kind = b->role == DP_ONNX_KEPT ? DP_BUFFER : DP_PARAMETER,
-                   .type = {b->tensor->dtype, dp_tensor_shape(b->tensor)},
+                   .type = &(dp_type){b->tensor->dtype, dp_tensor_shape(b->tensor)},
                    .init = {.kind = DP_INIT_TENSOR, .tensor = b->tensor}};
   DP_TRY(dp_status_context(dp_variable_check_name(&p), "initializer '%s'", b->name));
   b->value = dp_graph_variable(reader->graph, dp_model_add_variable(reader->model, &p));

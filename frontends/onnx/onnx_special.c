@@ -110,7 +110,7 @@ static dp_status modulo(dp_onnx_node *node, bool *done) {
   dp_value *in[2];
   for (int i = 0; i < 2; i++) DP_TRY(dp_onnx_scope_value(node->reader, node->inputs[i], &in[i]));
   dp_attr fmod = dp_attr_int("fmod", 1);
-  dp_value *zero = dp_build_fill(&b, in[1]->type.dtype, 0), *rest = dp_build(&b, "Mod", 2, in, 1, 1, &fmod);
+  dp_value *zero = dp_build_fill(&b, in[1]->type->dtype, 0), *rest = dp_build(&b, "Mod", 2, in, 1, 1, &fmod);
   // Tests both signs, because the product of two numbers that are not 0 could be 0.
   dp_value *above = dp_build2(&b, "And", dp_build2(&b, "Greater", rest, zero), dp_build2(&b, "Less", in[1], zero));
   dp_value *below = dp_build2(&b, "And", dp_build2(&b, "Less", rest, zero), dp_build2(&b, "Greater", in[1], zero));

@@ -97,7 +97,7 @@ Dp__Variable *dp_proto_from_variable(dp_arena *arena, const dp_variable *p, int 
   Dp__Variable *message = DP_PROTO_NEW(arena, Dp__Variable, dp__variable);
   message->name = dp_proto_string(p->name);
   message->kind = p->kind;
-  message->type = dp_proto_from_type(arena, &p->type);
+  message->type = dp_proto_from_type(arena, p->type);
   message->initial = DP_PROTO_NEW(arena, Dp__Initial, dp__initial);
   message->initial->kind = p->init.kind;
   if (p->init.kind == DP_INIT_TENSOR) {
@@ -176,34 +176,38 @@ static dp_status to_stages(dp_arena *arena, const Dp__Variable *m, const dp_mesh
   return dp_variable_check_stages(p, stages);
 }
 
-static dp_status to_variable(dp_arena *arena, const Dp__Variable *m, const dp_mesh *mesh, dp_variable *p) {
+static dp_status to_variable(dp_model *model, const Dp__Variable *m, const dp_mesh *mesh, dp_variable *p) {
   *p = (dp_variable){.name = m->name, .kind = (dp_variable_kind)m->kind, .frozen = m->frozen};
   if (m->kind < DP_PARAMETER || m->kind > DP_STORED_CONSTANT) return dp_fail(EX_DATAERR, "kind %d is unknown", m->kind);
   DP_TRY(dp_variable_check_name(p));
-  DP_TRY(dp_proto_to_type(m->type, &p->type));
-  if (dp_shape_is_symbolic(&p->type.shape))
+  dp_type type;
+  DP_TRY(dp_proto_to_type(m->type, &type));
+  p->type = dp_model_type(model, &type);
+  if (dp_shape_is_symbolic(&p->type->shape))
     return dp_fail(EX_DATAERR, "it outlives a step, so its shape cannot depend on the batch");
-  DP_TRY(to_initial(arena, m->initial, &p->type, &p->init));
-  DP_TRY(dp_proto_to_constraints(arena, m->n_constraints, m->constraints, &p->type.shape, &p->n_constraints,
+  DP_TRY(to_initial(model->arena, m->initial, p->type, &p->init));
+  DP_TRY(dp_proto_to_constraints(model->arena, m->n_constraints, m->constraints, &p->type->shape, &p->n_constraints,
                                  &p->constraints));
   if (!mesh) {
     if (m->n_placements || m->offset || m->bytes || m->n_stages || m->offloaded || m->layout)
       return dp_fail(EX_DATAERR, "it has an address in memory, which only a plan gives");
     return DP_OK;
   }
-  DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type.shape, mesh, p->placements));
+  dp_placement placements[DP_MAX_MESH];
+  DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type->shape, mesh, placements));
+  p->placements = dp_model_placements(model, placements);
   if (m->layout < DP__LAYOUT__LAYOUT_NONE || m->layout > DP__LAYOUT__NHWC)
     return dp_fail(EX_DATAERR, "its layout %d is unknown", (int)m->layout);
   p->layout = m->layout == DP__LAYOUT__NHWC ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
   p->offloaded = m->offloaded;
   p->offset = m->offset;
   p->bytes = m->bytes;
-  return to_stages(arena, m, mesh, p);
+  return to_stages(model->arena, m, mesh, p);
 }
 
-dp_status dp_proto_to_variable(dp_arena *arena, const Dp__Variable *message, const dp_mesh *mesh,
+dp_status dp_proto_to_variable(dp_model *model, const Dp__Variable *message, const dp_mesh *mesh,
                                dp_variable *variable) {
-  return dp_status_context(to_variable(arena, message, mesh, variable), "variable '%s'", message->name);
+  return dp_status_context(to_variable(model, message, mesh, variable), "variable '%s'", message->name);
 }
 
 // ---- models ---------------------------------------------------------------------------------------------------------
@@ -251,7 +255,7 @@ dp_status dp_proto_to_model(dp_arena *arena, const Dp__Model *message, dp_model 
   DP_TRY(to_head(message, m));
   for (size_t i = 0; i < message->n_variables; i++) {
     dp_variable variable;
-    DP_TRY(dp_proto_to_variable(arena, message->variables[i], NULL, &variable));
+    DP_TRY(dp_proto_to_variable(m, message->variables[i], NULL, &variable));
     if (dp_model_find_variable(m, variable.name) >= 0)
       return dp_fail(EX_DATAERR, "two variables are called '%s'", variable.name);
     dp_model_add_variable(m, &variable);

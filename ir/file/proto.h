@@ -27,18 +27,21 @@ dp_status dp_proto_to_graph(dp_model *model, const Dp__Graph *message, dp_graph 
 
 // n_axes: of the mesh; the variable's storage is written unless this is 0.
 Dp__Variable *dp_proto_from_variable(dp_arena *arena, const dp_variable *variable, int n_axes);
-// mesh: of the plan whose placements are read; NULL for a model, which has no storage.
-dp_status dp_proto_to_variable(dp_arena *arena, const Dp__Variable *message, const dp_mesh *mesh,
+// For the model, to which it does not add it. mesh: of the plan whose placements are read; NULL for a model, which has
+// no storage.
+dp_status dp_proto_to_variable(dp_model *model, const Dp__Variable *message, const dp_mesh *mesh,
                                dp_variable *variable) DP_MUST_USE;
 
 void dp_proto_from_attrs(dp_arena *arena, int n_attrs, const dp_attr *attrs, size_t *count, Dp__Attribute ***messages);
 dp_status dp_proto_to_attrs(dp_arena *arena, size_t count, Dp__Attribute *const *messages, int *n_attrs,
                             dp_attr **attrs) DP_MUST_USE;
 
-// Makes equal messages once, in the arena: types, and attributes without a tensor. They are not to be changed. What
-// they are made from must live as long.
+// Makes equal messages once, in the arena: types, and attributes that are no tensor and no list of strings. They are
+// not to be changed. Types, names and values that they are made from must live as long.
 typedef struct dp_proto_shared dp_proto_shared;
 dp_proto_shared *dp_proto_shared_create(dp_arena *arena);
+void dp_proto_shared_destroy(dp_proto_shared *shared);  // the messages stay
+Dp__Graph *dp_proto_shared_graph(dp_proto_shared *shared, const dp_graph *graph);
 Dp__TensorType *dp_proto_shared_type(dp_proto_shared *shared, const dp_type *type);
 void dp_proto_shared_attrs(dp_proto_shared *shared, int n_attrs, const dp_attr *attrs, size_t *count,
                            Dp__Attribute ***messages);

@@ -12,7 +12,7 @@ static Dp__Value *from_value(dp_arena *arena, dp_proto_shared *shared, const dp_
   Dp__Value *message = DP_PROTO_NEW(arena, Dp__Value, dp__value);
   message->name = dp_proto_string(value->name);
   message->kind = value->kind;
-  message->type = dp_proto_shared_type(shared, &value->type);
+  message->type = dp_proto_shared_type(shared, value->type);
   if (value->kind == DP_VALUE_CONSTANT) message->constant = dp_proto_from_tensor(arena, value->constant);
   if (value->kind == DP_VALUE_VARIABLE) message->variable = (uint32_t)value->variable;
   return message;
@@ -58,9 +58,9 @@ static void from_ends(dp_arena *arena, const dp_graph *graph, Dp__Graph *message
   }
 }
 
-Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph) {
+Dp__Graph *dp_proto_shared_graph(dp_proto_shared *shared, const dp_graph *graph) {
+  dp_arena *arena = dp_proto_shared_arena(shared);
   Dp__Graph *message = DP_PROTO_NEW(arena, Dp__Graph, dp__graph);
-  dp_proto_shared *shared = dp_proto_shared_create(arena);
   message->name = dp_proto_string(graph->name);
   message->n_values = (size_t)graph->n_values;
   message->values = dp_alloc_n(arena, message->n_values, sizeof *message->values);
@@ -72,21 +72,24 @@ Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph) {
   return message;
 }
 
-// ---- values ---------------------------------------------------------------------------------------------------------
-
-static bool same_type(const dp_type *a, const dp_type *b) {
-  return a->dtype == b->dtype && dp_shape_equal(&a->shape, &b->shape);
+Dp__Graph *dp_proto_from_graph(dp_arena *arena, const dp_graph *graph) {
+  dp_proto_shared *shared = dp_proto_shared_create(arena);
+  Dp__Graph *message = dp_proto_shared_graph(shared, graph);
+  dp_proto_shared_destroy(shared);
+  return message;
 }
+
+// ---- values ---------------------------------------------------------------------------------------------------------
 
 // The fields that a value needs for its kind, beyond its type.
 static dp_status complete_value(dp_graph *graph, const Dp__Value *message, dp_value *value) {
-  dp_type own = value->type;
+  const dp_type *own = value->type;
   if (message->constant && value->kind != DP_VALUE_CONSTANT) return dp_fail(EX_DATAERR, "only a constant has data");
   if (message->variable && value->kind != DP_VALUE_VARIABLE)
     return dp_fail(EX_DATAERR, "it is not a variable but names one");
   if (value->kind == DP_VALUE_CONSTANT) {
     DP_TRY(dp_proto_to_tensor(graph->arena, message->constant, &value->constant));
-    own = (dp_type){value->constant->dtype, dp_tensor_shape(value->constant)};
+    own = dp_model_type(graph->model, &(dp_type){value->constant->dtype, dp_tensor_shape(value->constant)});
   } else if (value->kind == DP_VALUE_VARIABLE) {
     if (message->variable >= (uint32_t)graph->model->n_variables)
       return dp_fail(EX_DATAERR, "variable %u of %d", message->variable, graph->model->n_variables);
@@ -94,12 +97,12 @@ static dp_status complete_value(dp_graph *graph, const Dp__Value *message, dp_va
     own = graph->model->variables[value->variable].type;
   } else if (value->kind == DP_VALUE_SCALAR) {
     if (!dp_graph_is_scalar(value->name)) return dp_fail(EX_DATAERR, "there is no per-step scalar of this name");
-    own = (dp_type){strcmp(value->name, DP_SCALAR_LR) ? DP_INT64 : DP_FLOAT64, {0}};
+    own = dp_model_type(graph->model, &(dp_type){strcmp(value->name, DP_SCALAR_LR) ? DP_INT64 : DP_FLOAT64, {0}});
   }
   char said[256], is[256];
-  if (same_type(&own, &value->type)) return DP_OK;
-  return dp_fail(EX_DATAERR, "it is declared %s but is %s", dp_type_print(&value->type, said, sizeof said),
-                 dp_type_print(&own, is, sizeof is));
+  if (dp_type_equal(own, value->type)) return DP_OK;
+  return dp_fail(EX_DATAERR, "it is declared %s but is %s", dp_type_print(value->type, said, sizeof said),
+                 dp_type_print(own, is, sizeof is));
 }
 
 static dp_status to_value(dp_graph *graph, const Dp__Value *message) {
@@ -112,7 +115,8 @@ static dp_status to_value(dp_graph *graph, const Dp__Value *message) {
       dp_model_find_variable(graph->model, message->name) >= 0)
     return dp_fail(EX_DATAERR, "a parameter or buffer has this name");
   if (message->kind != DP_VALUE_RESULT || message->type) DP_TRY(dp_proto_to_type(message->type, &type));
-  return complete_value(graph, message, dp_graph_add_value(graph, (dp_value_kind)message->kind, message->name, type));
+  return complete_value(graph, message,
+                        dp_graph_add_value_named(graph, (dp_value_kind)message->kind, message->name, &type));
 }
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
@@ -144,15 +148,15 @@ static dp_status take_results(dp_node *node, size_t count, dp_value *const *resu
 
 // Infers the results' types and compares them with those that the message gives.
 static dp_status infer(dp_node *node) {
-  dp_type said[DP_MAX_OPERANDS] = {0};
+  const dp_type *said[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i]) said[i] = node->outputs[i]->type;
   DP_TRY(dp_op_infer(node));
   for (int i = 0; i < node->n_outputs; i++) {
-    if (!node->outputs[i] || !said[i].dtype || same_type(&said[i], &node->outputs[i]->type)) continue;
+    if (!node->outputs[i] || !said[i]->dtype || dp_type_equal(said[i], node->outputs[i]->type)) continue;
     char a[256], b[256];
     return dp_fail(EX_DATAERR, "'%s' is declared %s but is %s", node->outputs[i]->name,
-                   dp_type_print(&said[i], a, sizeof a), dp_type_print(&node->outputs[i]->type, b, sizeof b));
+                   dp_type_print(said[i], a, sizeof a), dp_type_print(node->outputs[i]->type, b, sizeof b));
   }
   return DP_OK;
 }
@@ -175,8 +179,7 @@ static dp_status to_node(dp_graph *graph, const Dp__Node *message) {
       return dp_fail(EX_DATAERR, "it uses '%s' before it is computed: the graph has a cycle or is out of order",
                      operands[i]->name);
   DP_TRY(dp_proto_to_attrs(graph->arena, message->n_attributes, message->attributes, &n_attrs, &attrs));
-  dp_node *node =
-      dp_graph_add_node(graph, op, message->name, (int)message->n_inputs, operands, 0, NULL, n_attrs, attrs);
+  dp_node *node = dp_graph_add_node_named(graph, op, message->name, (int)message->n_inputs, operands, n_attrs, attrs);
   node->device = message->device - 1;
   node->stage = message->stage - 1;
   DP_TRY(take_results(node, message->n_outputs, results));
@@ -184,7 +187,7 @@ static dp_status to_node(dp_graph *graph, const Dp__Node *message) {
   if (!message->n_constraints) return DP_OK;
   if (!node->n_outputs || !node->outputs[0]) return dp_fail(EX_DATAERR, "its first result is pinned, but omitted");
   return dp_proto_to_constraints(graph->arena, message->n_constraints, message->constraints,
-                                 &node->outputs[0]->type.shape, &node->n_constraints, &node->constraints);
+                                 &node->outputs[0]->type->shape, &node->n_constraints, &node->constraints);
 }
 
 // ---- from messages --------------------------------------------------------------------------------------------------
@@ -206,8 +209,7 @@ static dp_status to_ends(dp_graph *graph, const Dp__Graph *message) {
     if (updated[m->variable])
       return dp_fail(EX_DATAERR, "'%s' is updated twice", graph->model->variables[m->variable].name);
     updated[m->variable] = true;
-    dp_update update = {(int32_t)m->variable, graph->values[m->value]};
-    DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+    dp_graph_append_update(graph, (int32_t)m->variable, graph->values[m->value]);
   }
   return DP_OK;
 }

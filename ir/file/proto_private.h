@@ -13,6 +13,8 @@ static inline void *dp_proto_new(dp_arena *arena, const ProtobufCMessageDescript
   return message;
 }
 
+dp_arena *dp_proto_shared_arena(const dp_proto_shared *shared);
+
 Dp__Attribute *dp_proto_from_attr(dp_arena *arena, const dp_attr *attr);
 
 // Sharding constraints on a value of that shape.

@@ -22,7 +22,8 @@ dp_value *dp_build(dp_builder *builder, const char *op, int n_inputs, dp_value *
   dp_node *node =
       dp_graph_add_node(builder->graph, found, node_name, n_inputs, inputs, n_outputs, NULL, n_attrs, attrs);
   if (builder->status) {
-    for (int i = 0; i < n_outputs; i++) node->outputs[i]->type = (dp_type){DP_FLOAT32, {0}};
+    const dp_type *any = dp_model_type(builder->graph->model, &(dp_type){DP_FLOAT32, {0}});
+    for (int i = 0; i < n_outputs; i++) node->outputs[i]->type = any;
     return node->outputs[0];
   }
   dp_status status = dp_op_infer(node);
@@ -39,7 +40,7 @@ dp_value *dp_build2(dp_builder *builder, const char *op, dp_value *x, dp_value *
 }
 
 dp_value *dp_build_cast(dp_builder *builder, dp_value *x, dp_dtype to) {
-  if (x->type.dtype == to) return x;
+  if (x->type->dtype == to) return x;
   dp_attr attr = dp_attr_int("to", to);
   return dp_build(builder, "Cast", 1, &x, 1, 1, &attr);
 }
@@ -60,7 +61,7 @@ dp_value *dp_build_scalar(dp_builder *builder, const char *name, dp_dtype to) {
 }
 
 dp_value *dp_build_reshape(dp_builder *builder, dp_value *x, const dp_shape *shape) {
-  if (dp_shape_equal(&x->type.shape, shape)) return x;
+  if (dp_shape_equal(&x->type->shape, shape)) return x;
   // allowzero: an extent of 0 means 0, not "as in the operand".
   dp_attr attrs[] = {dp_attr_dims(builder->graph->arena, "shape", shape), dp_attr_int("allowzero", 1)};
   int n_attrs = 1;
@@ -79,9 +80,9 @@ dp_value *dp_build_reduce(dp_builder *builder, const char *op, dp_value *x, cons
 dp_value *dp_build_reduce_to(dp_builder *builder, dp_value *x, const dp_shape *shape) {
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = 0;
-  int extra = x->type.shape.rank - shape->rank;
-  for (int i = 0; i < x->type.shape.rank; i++)
-    if (i < extra || !dp_dim_equal(shape->dims[i - extra], x->type.shape.dims[i])) axes[n_axes++] = i;
+  int extra = x->type->shape.rank - shape->rank;
+  for (int i = 0; i < x->type->shape.rank; i++)
+    if (i < extra || !dp_dim_equal(shape->dims[i - extra], x->type->shape.dims[i])) axes[n_axes++] = i;
   return dp_build_reshape(builder, dp_build_reduce(builder, "ReduceSum", x, axes, n_axes, false), shape);
 }
 

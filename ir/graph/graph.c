@@ -8,12 +8,19 @@
 
 // ---- model ----------------------------------------------------------------------------------------------------------
 
+static const dp_placement replicated[DP_MAX_MESH];
+
+// Few arrays of placements differ in a model. The last of each kind is shared; a kind is what they hash to.
+enum { PLACEMENT_KINDS = 32 };
+
 dp_model *dp_model_create(dp_arena *arena, const char *name) {
   dp_model *model = dp_alloc(arena, sizeof *model);
   model->arena = arena;
   model->name = dp_strdup(arena, name);
   model->symbol = "N";
   model->opset = 18;
+  model->types = dp_types_create(arena);
+  model->placements = dp_alloc_n(arena, PLACEMENT_KINDS, sizeof *model->placements);
   model->variable_names = dp_names_create(arena);
   model->strings = dp_names_create(arena);
   return model;
@@ -34,13 +41,33 @@ void dp_model_add_graph(dp_model *model, dp_graph *graph) {
   DP_PUSH(model->arena, model->graphs, model->n_graphs, graph);
 }
 
+const dp_type *dp_model_type(dp_model *model, const dp_type *type) { return dp_types_share(model->types, type); }
+
+static bool are_equal(const dp_placement *a, const dp_placement *b) {
+  for (int i = 0; i < DP_MAX_MESH; i++)
+    if (!dp_placement_equal(a[i], b[i])) return false;
+  return true;
+}
+
+const dp_placement *dp_model_placements(dp_model *model, const dp_placement placements[DP_MAX_MESH]) {
+  unsigned kind = 0;
+  for (int a = 0; a < DP_MAX_MESH; a++) kind = 5 * kind + 3 * placements[a].kind + (unsigned)placements[a].dim;
+  const dp_placement **shared = &model->placements[kind % PLACEMENT_KINDS];
+  if (!*shared || !are_equal(*shared, placements))
+    *shared = dp_memdup(model->arena, placements, DP_MAX_MESH * sizeof *placements);
+  return *shared;
+}
+
 int32_t dp_model_find_variable(const dp_model *model, const char *name) {
   return dp_names_find(model->variable_names, name);
 }
 
 int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable) {
   dp_names_add(model->variable_names, variable->name, model->n_variables);
-  DP_PUSH(model->arena, model->variables, model->n_variables, *variable);
+  dp_variable own = *variable;
+  own.type = dp_model_type(model, variable->type);
+  if (!own.placements) own.placements = replicated;
+  DP_PUSH(model->arena, model->variables, model->n_variables, own);
   return model->n_variables - 1;
 }
 
@@ -76,8 +103,9 @@ static dp_graph *create(dp_model *model, dp_arena *own, const char *name) {
   graph->own = own;
   graph->stage = -1;
   graph->name = dp_strdup(model->arena, name);
-  graph->value_names = dp_names_create_sharing(own, model->strings);
-  graph->node_names = dp_names_create_sharing(own, model->strings);
+  graph->tables = dp_arena_create_within(own);
+  graph->value_names = dp_names_create_sharing(graph->tables, model->strings);
+  graph->node_names = dp_names_create_sharing(graph->tables, model->strings);
   return graph;
 }
 
@@ -87,6 +115,12 @@ dp_graph *dp_graph_create(dp_model *model, const char *name) {
 
 dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name) {
   return create(outer->model, outer->own, name);
+}
+
+void dp_graph_finish(dp_graph *graph) {
+  dp_arena_destroy(graph->tables);
+  graph->tables = NULL;
+  graph->value_names = graph->node_names = NULL;
 }
 
 void dp_graph_free(dp_graph *graph) {
@@ -105,8 +139,6 @@ void dp_model_free_graphs(dp_model *model) {
   model->graphs = NULL;
 }
 
-static const dp_placement replicated[DP_MAX_MESH];
-
 // How a name is entered: one of dp_names_enter and dp_names_enter_kept.
 typedef const char *(*name_enter)(dp_names *names, const char *name, int32_t number);
 
@@ -116,7 +148,7 @@ static dp_value *add_value(dp_graph *graph, dp_value_kind kind, name_enter enter
   value->id = graph->n_values;
   value->kind = kind;
   value->name = enter(graph->value_names, name, value->id);
-  value->type = *type;
+  value->type = type;
   value->variable = -1;
   value->placements = replicated;
   DP_PUSH(graph->own, graph->values, graph->n_values, value);
@@ -124,12 +156,21 @@ static dp_value *add_value(dp_graph *graph, dp_value_kind kind, name_enter enter
 }
 
 dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type) {
-  return add_value(graph, kind, dp_names_enter, name, &type);
+  return add_value(graph, kind, dp_names_enter, name, dp_model_type(graph->model, &type));
+}
+
+dp_value *dp_graph_add_value_named(dp_graph *graph, dp_value_kind kind, const char *name, const dp_type *type) {
+  return add_value(graph, kind, dp_names_enter_kept, name, dp_model_type(graph->model, type));
 }
 
 dp_value *dp_graph_find_value(const dp_graph *graph, const char *name) {
-  int32_t id = dp_names_find(graph->value_names, name);
-  return id < 0 ? NULL : graph->values[id];
+  if (graph->value_names) {
+    int32_t id = dp_names_find(graph->value_names, name);
+    return id < 0 ? NULL : graph->values[id];
+  }
+  for (int32_t i = 0; i < graph->n_values; i++)
+    if (!strcmp(graph->values[i]->name, name)) return graph->values[i];
+  return NULL;
 }
 
 dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor) {
@@ -143,7 +184,7 @@ dp_value *dp_graph_variable(dp_graph *graph, int32_t variable) {
   const dp_variable *p = &graph->model->variables[variable];
   dp_value *value = dp_graph_find_value(graph, p->name);
   if (value && value->kind == DP_VALUE_VARIABLE && value->variable == variable) return value;
-  value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, p->name, p->type);
+  value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, p->name, *p->type);
   value->variable = variable;
   return value;
 }
@@ -197,28 +238,21 @@ dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, i
   return add_node(graph, op, dp_names_enter, name, n_inputs, inputs, n_outputs, output_names, n_attrs, attrs);
 }
 
-static bool are_equal(const dp_placement *a, const dp_placement *b) {
-  for (int i = 0; i < DP_MAX_MESH; i++)
-    if (!dp_placement_equal(a[i], b[i])) return false;
-  return true;
+dp_node *dp_graph_add_node_named(dp_graph *graph, const dp_op *op, const char *name, int n_inputs,
+                                 dp_value *const *inputs, int n_attrs, dp_attr *attrs) {
+  dp_node *node = add_node(graph, op, dp_names_enter_kept, name, n_inputs, inputs, 0, NULL, 0, NULL);
+  node->n_attrs = n_attrs;
+  node->attrs = attrs;
+  return node;
 }
 
-// Few arrays differ in a graph. The last of each kind is shared; a kind is what the placements hash to.
-enum { PLACEMENT_KINDS = 32 };
-
 void dp_value_place(dp_graph *graph, dp_value *value, const dp_placement placements[DP_MAX_MESH]) {
-  unsigned kind = 0;
-  for (int a = 0; a < DP_MAX_MESH; a++) kind = 5 * kind + 3 * placements[a].kind + (unsigned)placements[a].dim;
-  if (!graph->placements) graph->placements = dp_alloc_n(graph->arena, PLACEMENT_KINDS, sizeof *graph->placements);
-  const dp_placement **shared = &graph->placements[kind % PLACEMENT_KINDS];
-  if (!*shared || !are_equal(*shared, placements))
-    *shared = dp_memdup(graph->arena, placements, DP_MAX_MESH * sizeof *placements);
-  value->placements = *shared;
+  value->placements = dp_model_placements(graph->model, placements);
 }
 
 void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value) {
-  dp_output output = {dp_strdup(graph->arena, name), value};
-  DP_PUSH(graph->arena, graph->outputs, graph->n_outputs, output);
+  dp_output output = {name == value->name ? name : dp_strdup(graph->arena, name), value};
+  DP_PUSH(graph->own, graph->outputs, graph->n_outputs, output);
 }
 
 void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value) {
@@ -227,8 +261,21 @@ void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value) {
       graph->updates[i].value = value;
       return;
     }
+  dp_graph_append_update(graph, variable, value);
+}
+
+void dp_graph_append_update(dp_graph *graph, int32_t variable, dp_value *value) {
   dp_update update = {variable, value};
-  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+  DP_PUSH(graph->own, graph->updates, graph->n_updates, update);
+}
+
+void dp_node_set_results(dp_node *node, int n_results, dp_value *const *results) {
+  node->n_outputs = n_results;
+  node->outputs = dp_memdup(node->graph->own, results, (size_t)n_results * sizeof *results);
+  for (int i = 0; i < n_results; i++) {
+    results[i]->producer = node;
+    results[i]->result = i;
+  }
 }
 
 // ---- copying --------------------------------------------------------------------------------------------------------
@@ -245,7 +292,7 @@ static void copy_device_form(dp_value *to, const dp_value *from) {
 
 dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map) {
   if (map[value->id]) return map[value->id];
-  dp_value *copy = dp_graph_add_value(dst, value->kind, value->name, value->type);
+  dp_value *copy = dp_graph_add_value(dst, value->kind, value->name, *value->type);
   copy->constant = value->constant;
   copy->variable = value->variable;
   copy_device_form(copy, value);
@@ -298,9 +345,46 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
   copy->signal = node->signal;
   for (int i = 0; i < node->n_outputs; i++) {
     if (!node->outputs[i]) continue;
-    copy->outputs[i]->type = node->outputs[i]->type;
+    copy->outputs[i]->type = dp_model_type(dst->model, node->outputs[i]->type);
     copy_device_form(copy->outputs[i], node->outputs[i]);
     map[node->outputs[i]->id] = copy->outputs[i];
   }
   return copy;
+}
+
+// ---- moving ---------------------------------------------------------------------------------------------------------
+
+static dp_value *copy_result(dp_graph *dst, dp_node *node, const dp_value *y) {
+  dp_value *copy = add_value(dst, DP_VALUE_RESULT, dp_names_enter_kept, y->name, y->type);
+  copy->producer = node;
+  copy->result = y->result;
+  copy_device_form(copy, y);
+  return copy;
+}
+
+static void move_result(dp_graph *dst, dp_value *y) {
+  y->id = dst->n_values;
+  dp_names_enter_kept(dst->value_names, y->name, y->id);
+  DP_PUSH(dst->own, dst->values, dst->n_values, y);
+}
+
+static bool has_value(const dp_graph *graph, const dp_value *x) {
+  return x->id < graph->n_values && graph->values[x->id] == x;
+}
+
+void dp_graph_move_node(dp_graph *dst, dp_node *node, const bool *stays, dp_value **map) {
+  for (int i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i] && !has_value(dst, node->inputs[i])) node->inputs[i] = map[node->inputs[i]->id];
+  node->graph = dst;
+  node->id = dst->n_nodes;
+  dp_names_enter_kept(dst->node_names, node->name, node->id);
+  DP_PUSH(dst->own, dst->nodes, dst->n_nodes, node);
+  for (int i = 0; i < node->n_outputs; i++) {
+    dp_value *y = node->outputs[i];
+    if (!y) continue;
+    if (stays[y->id])
+      node->outputs[i] = map[y->id] = copy_result(dst, node, y);
+    else
+      move_result(dst, y);
+  }
 }

@@ -12,7 +12,7 @@
 #define DP_IR_GRAPH_GRAPH_H
 
 #include "ir/graph/placement.h"
-#include "ir/graph/type.h"
+#include "ir/graph/types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,15 +83,15 @@ typedef enum {
 struct dp_value {
   int32_t id;
   dp_value_kind kind;
-  const char *name;   // unique in its graph
-  dp_type type;       // whole (logical) type, in device form too
-  dp_node *producer;  // of a RESULT
-  int result;         // which of its outputs
+  const char *name;     // unique in its graph
+  const dp_type *type;  // whole (logical) type, in device form too; equal ones are shared (dp_model_type)
+  dp_node *producer;    // of a RESULT
   const dp_tensor *constant;
+  int result;        // which of its producer's outputs
   int32_t variable;  // index into the model's table, of a PERSISTENT; else -1
   // Device form only.
   dp_value *logical;
-  const dp_placement *placements;  // (DP_MAX_MESH) set by dp_value_place; shared by values that are placed alike
+  const dp_placement *placements;  // (DP_MAX_MESH) set by dp_value_place; those placed alike share it
   // The micro-batches it belongs to: [micro_first, micro_first + micro_count); none when it is Replicate on the
   // sequential axis. Shard: the micro-batch it holds, or, when several have been concatenated in the whole tensor's
   // extents, those so far. Partial: those that it is the partial result of.
@@ -111,18 +111,19 @@ typedef struct {
 
 struct dp_node {
   int32_t id;
+  int n_attrs;
   dp_graph *graph;
   const dp_op *op;
   const char *name;  // unique in its graph
   int n_inputs, n_outputs;
   dp_value **inputs;   // NULL: an optional input left out
   dp_value **outputs;  // NULL: an optional output not requested
-  int n_attrs;
   dp_attr *attrs;
   int device, stage;  // the user's annotations, -1 when absent
-  int n_constraints;
   dp_constraint *constraints;
+  int n_constraints;
   // Device form only.
+  int signal;        // event, -1: none
   dp_node *logical;  // NULL for communication and for a region
   // Of a dp.Region: its members, as a graph that is none of the model's. Input i of the body stands for operand i,
   // output k for result k.
@@ -131,9 +132,8 @@ struct dp_node {
   int stream, threads;
   uint64_t scratch_offset, scratch_bytes;  // in DP_SPACE_TRANSIENT
   uint64_t packed_offset, packed_bytes;    // in DP_SPACE_PERSISTENT: its kernel's form of an operand; 0 bytes: none
+  int *waits;                              // events
   int n_waits;
-  int *waits;  // events
-  int signal;  // event, -1: none
 };
 
 typedef struct {
@@ -165,8 +165,8 @@ struct dp_graph {
   // Set by a pass that leaves the graph's nodes, operands and results as they were: it is not verified again.
   bool unchanged;
   dp_arena *own;                              // private to graph.c: nodes, values and what finds them
-  struct dp_names *value_names, *node_names;  // private to graph.c
-  const dp_placement **placements;            // private to graph.c: arrays that values share
+  dp_arena *tables;                           // private to graph.c: of the names
+  struct dp_names *value_names, *node_names;  // private to graph.c; NULL: the graph is finished
 };
 
 // ---- model ----------------------------------------------------------------------------------------------------------
@@ -184,13 +184,13 @@ typedef struct {
 typedef struct {
   const char *name;
   dp_variable_kind kind;
-  dp_type type;
+  const dp_type *type;  // shared as those of values are
   dp_init init;
   int n_constraints;
   dp_constraint *constraints;
-  bool frozen;                           // gets no gradient and no update
-  dp_placement placements[DP_MAX_MESH];  // device form: its storage
-  int n_stages;                          // pipeline stages that have it, in rising order; 0 of them: all
+  bool frozen;                     // gets no gradient and no update
+  const dp_placement *placements;  // (DP_MAX_MESH) device form: its storage; made by dp_model_placements
+  int n_stages;                    // pipeline stages that have it, in rising order; 0 of them: all
   int *stages;
   bool offloaded;          // device form: in DP_SPACE_OFFLOAD, else in DP_SPACE_PERSISTENT
   dp_layout layout;        // device form: of its storage, in all programs and on all devices
@@ -210,6 +210,8 @@ struct dp_model {
   const char **notes;
   int32_t n_variables;
   dp_variable *variables;
+  dp_types *types;                  // of values and variables
+  const dp_placement **placements;  // private to graph.c: arrays that values and variables share
   struct dp_names *variable_names;  // private to graph.c
   struct dp_names *strings;         // private to graph.c: names of values and nodes, each once
   int n_graphs;
@@ -220,9 +222,14 @@ struct dp_model {
 };
 
 dp_model *dp_model_create(dp_arena *arena, const char *name);
-dp_graph *dp_model_find_graph(const dp_model *model, const char *name);       // NULL when there is none
-int32_t dp_model_find_variable(const dp_model *model, const char *name);      // -1 when there is none
-int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);  // the index
+// The model's own copy of a type, which never changes. Types are equal where these pointers are.
+const dp_type *dp_model_type(dp_model *model, const dp_type *type);
+dp_graph *dp_model_find_graph(const dp_model *model, const char *name);   // NULL when there is none
+int32_t dp_model_find_variable(const dp_model *model, const char *name);  // -1 when there is none
+// The model's own copy of an array of placements, which never changes. Equal arrays are mostly one.
+const dp_placement *dp_model_placements(dp_model *model, const dp_placement placements[DP_MAX_MESH]);
+// The index. The type need not be the model's. Placements may be NULL: Replicate on every axis.
+int32_t dp_model_add_variable(dp_model *model, const dp_variable *variable);
 // Its stages are in range for a mesh of n_stages stages and rise. EX_DATAERR.
 dp_status dp_variable_check_stages(const dp_variable *variable, int64_t n_stages) DP_MUST_USE;
 // Weights can be saved under its name: safetensors does not reserve it, and a parameter or buffer does not begin with
@@ -233,6 +240,8 @@ void dp_model_keep_variables(dp_model *model, int32_t count);  // removes all va
 dp_graph *dp_graph_create(dp_model *model, const char *name);  // not yet one of the model's graphs
 // One that lasts as long as `outer`: a body, or what is soon copied into it.
 dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name);
+// Gives back what finds values and nodes by name: nothing is added to the graph any more.
+void dp_graph_finish(dp_graph *graph);
 // Frees the nodes and values of a graph that nothing refers to any more, and of those within it. It is empty then.
 void dp_graph_free(dp_graph *graph);
 // Frees the model's graphs and their logical graphs; it has none then.
@@ -241,6 +250,8 @@ void dp_model_add_graph(dp_model *model, dp_graph *graph);  // replaces the grap
 
 // Names are made unique by appending ".1", ".2" ... when taken.
 dp_value *dp_graph_add_value(dp_graph *graph, dp_value_kind kind, const char *name, dp_type type);
+// The same with a name that lasts as long as the model, and is not copied.
+dp_value *dp_graph_add_value_named(dp_graph *graph, dp_value_kind kind, const char *name, const dp_type *type);
 dp_value *dp_graph_add_constant(dp_graph *graph, const char *name, const dp_tensor *tensor);
 dp_value *dp_graph_variable(dp_graph *graph, int32_t variable);  // the one value for it, added on first use
 dp_value *dp_graph_scalar(dp_graph *graph, const char *name);    // likewise, for DP_SCALAR_*
@@ -249,10 +260,16 @@ dp_value *dp_graph_find_value(const dp_graph *graph, const char *name);
 // Adds a node whose outputs are new values without type (types are set by dp_op_infer). output_names may be NULL.
 dp_node *dp_graph_add_node(dp_graph *graph, const dp_op *op, const char *name, int n_inputs, dp_value *const *inputs,
                            int n_outputs, const char *const *output_names, int n_attrs, const dp_attr *attrs);
+// A node without results, with a name and attributes that last as long as the model and are not copied.
+dp_node *dp_graph_add_node_named(dp_graph *graph, const dp_op *op, const char *name, int n_inputs,
+                                 dp_value *const *inputs, int n_attrs, dp_attr *attrs);
 // A new value is Replicate on every axis.
 void dp_value_place(dp_graph *graph, dp_value *value, const dp_placement placements[DP_MAX_MESH]);
 void dp_graph_add_output(dp_graph *graph, const char *name, dp_value *value);
-void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);  // a second one replaces the first
+void dp_graph_add_update(dp_graph *graph, int32_t variable, dp_value *value);     // a second one replaces the first
+void dp_graph_append_update(dp_graph *graph, int32_t variable, dp_value *value);  // faster: there must be no first one
+// Makes values of the node's graph its results, in place of those it has.
+void dp_node_set_results(dp_node *node, int n_results, dp_value *const *results);
 // Copies a node into dst, its inputs taken from map[value id], and enters its outputs there. Values that have no
 // producer and are not in the map yet are copied on the way.
 dp_node *dp_graph_copy_node(dp_graph *dst, const dp_node *node, dp_value **map);
@@ -261,6 +278,10 @@ dp_node *dp_graph_copy_node_as(dp_graph *dst, const dp_node *node, const char *s
 dp_value *dp_graph_copy_value(dp_graph *dst, dp_value *value, dp_value **map);  // input, scalar, constant, variable
 // The same of any value: a result becomes an input.
 dp_value *dp_graph_copy_as_input(dp_graph *dst, dp_value *value, dp_value **map);
+// Moves a node to `dst`, which was created within its graph. Operands that have not moved are taken from map[value id].
+// Results that stay (by id) are copied, and the map has the copies; others move along. dp_graph_prune must remove what
+// has moved, by the ids that it had, before anything else is done with the old graph.
+void dp_graph_move_node(dp_graph *dst, dp_node *node, const bool *stays, dp_value **map);
 // Removes the nodes and values whose flag (by id) is false, and renumbers the others. What is kept must not use what is
 // removed; a removed result of a kept node becomes one that was not requested.
 void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_value);

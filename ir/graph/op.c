@@ -131,7 +131,7 @@ static dp_status check_operands(const dp_node *node) {
         return dp_fail(EX_DATAERR, "operand %d, '%s', is missing", i + 1, schema->name);
       continue;
     }
-    dp_dtype dtype = x->type.dtype;
+    dp_dtype dtype = x->type->dtype;
     if (!(schema->types & DP_BIT(dtype)))
       return dp_fail(EX_DATAERR, "operand '%s' ('%s') has type %s, which this operator does not support", schema->name,
                      x->name, dp_type_name(dtype));
@@ -209,7 +209,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(node->op->infer(node));
   for (int i = 0; i < node->n_outputs; i++)
     if (node->outputs[i])
-      DP_TRY(dp_shape_check(&node->outputs[i]->type.shape, dp_max_i64(node->graph->model->batch, 1)));
+      DP_TRY(dp_shape_check(&node->outputs[i]->type->shape, dp_max_i64(node->graph->model->batch, 1)));
   return DP_OK;
 }
 
@@ -252,7 +252,7 @@ void dp_op_sharding_rules(dp_arena *arena, const dp_node *node, dp_sharding_rule
 }
 
 static double value_bytes(const dp_value *value, int64_t n) {
-  return value ? (double)dp_shape_count(&value->type.shape, n) * (double)dp_type_bytes(value->type.dtype) : 0;
+  return value ? (double)dp_shape_count(&value->type->shape, n) * (double)dp_type_bytes(value->type->dtype) : 0;
 }
 
 dp_cost dp_op_cost(const dp_node *node, int64_t n) {

@@ -28,7 +28,7 @@ static void prune_nodes(dp_graph *graph, const bool *keep_node, const bool *keep
     node->id = n++;
   }
   if (n == graph->n_nodes) return;
-  dp_names_renumber(graph->node_names, node_now, &(renaming){graph, keep_node});
+  if (graph->node_names) dp_names_renumber(graph->node_names, node_now, &(renaming){graph, keep_node});
   n = 0;
   for (int32_t i = 0; i < graph->n_nodes; i++)
     if (keep_node[i]) graph->nodes[n++] = graph->nodes[i];
@@ -41,7 +41,7 @@ static void prune_values(dp_graph *graph, const bool *keep) {
   for (int32_t i = 0; i < graph->n_values; i++)
     if (keep[i]) graph->values[i]->id = n++;
   if (n == graph->n_values) return;
-  dp_names_renumber(graph->value_names, value_now, &(renaming){graph, keep});
+  if (graph->value_names) dp_names_renumber(graph->value_names, value_now, &(renaming){graph, keep});
   n = 0;
   for (int32_t i = 0; i < graph->n_values; i++)
     if (keep[i]) graph->values[n++] = graph->values[i];
@@ -55,6 +55,6 @@ void dp_graph_prune(dp_graph *graph, const bool *keep_node, const bool *keep_val
 
 void dp_graph_reorder(dp_graph *graph, dp_node *const *nodes) {
   for (int32_t i = 0; i < graph->n_nodes; i++) nodes[i]->id = i;
-  dp_names_renumber(graph->node_names, node_now, &(renaming){graph, NULL});
+  if (graph->node_names) dp_names_renumber(graph->node_names, node_now, &(renaming){graph, NULL});
   if (graph->n_nodes) memcpy(graph->nodes, nodes, (size_t)graph->n_nodes * sizeof *nodes);
 }

@@ -54,6 +54,10 @@ bool dp_shape_equal(const dp_shape *a, const dp_shape *b) {
   return true;
 }
 
+bool dp_type_equal(const dp_type *a, const dp_type *b) {
+  return a == b || (a->dtype == b->dtype && dp_shape_equal(&a->shape, &b->shape));
+}
+
 bool dp_shape_is_symbolic(const dp_shape *shape) {
   for (int i = 0; i < shape->rank; i++)
     if (dp_dim_is_symbolic(shape->dims[i])) return true;

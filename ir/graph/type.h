@@ -71,6 +71,7 @@ static inline int64_t dp_layout_block(dp_layout layout) {
 }
 
 bool dp_shape_equal(const dp_shape *a, const dp_shape *b);
+bool dp_type_equal(const dp_type *a, const dp_type *b);
 bool dp_shape_is_symbolic(const dp_shape *shape);
 // Extents at n. The number of elements is their product; both were checked for overflow when the shape was made.
 void dp_shape_at(const dp_shape *shape, int64_t n, int64_t extents[DP_MAX_RANK]);

@@ -8,8 +8,30 @@ static const char *value_name(const void *graph, int32_t i) { return ((const dp_
 
 static const char *node_name(const void *graph, int32_t i) { return ((const dp_graph *)graph)->nodes[i]->name; }
 
+// No two values and no two nodes have one name.
+static dp_status check_distinct(const dp_graph *graph, dp_arena *scratch) {
+  dp_names *values = dp_names_create(scratch), *nodes = dp_names_create(scratch);
+  for (int32_t i = 0; i < graph->n_values; i++) {
+    if (dp_names_find(values, graph->values[i]->name) >= 0)
+      return dp_fail(EX_DATAERR, "the name '%s' stands for two values", graph->values[i]->name);
+    dp_names_add(values, graph->values[i]->name, i);
+  }
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    if (dp_names_find(nodes, graph->nodes[i]->name) >= 0)
+      return dp_fail(EX_DATAERR, "the name '%s' stands for two nodes", graph->nodes[i]->name);
+    dp_names_add(nodes, graph->nodes[i]->name, i);
+  }
+  return DP_OK;
+}
+
 // Each name finds its value or node, and there are no others.
 static dp_status check_names(const dp_graph *graph) {
+  if (!graph->value_names) {
+    dp_arena *scratch = dp_arena_create_within(graph->arena);
+    dp_status status = check_distinct(graph, scratch);
+    dp_arena_destroy(scratch);
+    return status;
+  }
   if (!dp_names_are(graph->value_names, graph->n_values, value_name, graph))
     for (int32_t i = 0; i < graph->n_values; i++)
       if (dp_names_find(graph->value_names, graph->values[i]->name) != i)
@@ -35,7 +57,7 @@ static dp_status check_scalars(const dp_graph *graph) {
 static dp_status check_value(const dp_graph *graph, int32_t i) {
   const dp_value *v = graph->values[i];
   if (v->id != i) return dp_fail(EX_DATAERR, "value '%s' has id %d at index %d", v->name, v->id, i);
-  if (!dp_type_bytes(v->type.dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
+  if (!dp_type_bytes(v->type->dtype)) return dp_fail(EX_DATAERR, "value '%s' has no type", v->name);
   if ((v->kind == DP_VALUE_RESULT) != (v->producer != NULL))
     return dp_fail(EX_DATAERR, "value '%s' has no producer", v->name);
   if (v->producer && (v->producer->id >= graph->n_nodes || graph->nodes[v->producer->id] != v->producer ||
@@ -44,7 +66,7 @@ static dp_status check_value(const dp_graph *graph, int32_t i) {
   if (v->kind == DP_VALUE_CONSTANT && !v->constant) return dp_fail(EX_DATAERR, "constant '%s' has no data", v->name);
   if (v->kind == DP_VALUE_VARIABLE && (v->variable < 0 || v->variable >= graph->model->n_variables))
     return dp_fail(EX_DATAERR, "value '%s' names variable %d of %d", v->name, v->variable, graph->model->n_variables);
-  return dp_status_context(dp_shape_check(&v->type.shape, dp_max_i64(graph->model->batch, 1)), "value '%s'", v->name);
+  return dp_status_context(dp_shape_check(&v->type->shape, dp_max_i64(graph->model->batch, 1)), "value '%s'", v->name);
 }
 
 static bool is_in(const dp_graph *graph, const dp_value *v) {
@@ -52,23 +74,23 @@ static bool is_in(const dp_graph *graph, const dp_value *v) {
 }
 
 // The types of the results are those that the operands' types give.
-static dp_status check_types_with(dp_node *node, dp_type *before) {
+static dp_status check_types_with(dp_node *node, const dp_type **before) {
   for (int k = 0; k < node->n_outputs; k++)
     if (node->outputs[k]) before[k] = node->outputs[k]->type;
   DP_TRY(dp_op_infer(node));
   for (int k = 0; k < node->n_outputs; k++) {
     if (!node->outputs[k]) continue;
-    const dp_type *now = &node->outputs[k]->type;
-    if (now->dtype == before[k].dtype && dp_shape_equal(&now->shape, &before[k].shape)) continue;
+    const dp_type *now = node->outputs[k]->type;
+    if (dp_type_equal(now, before[k])) continue;
     char a[256], b[256];
     return dp_fail(EX_DATAERR, "node '%s': result '%s' is declared %s but is %s", node->name, node->outputs[k]->name,
-                   dp_type_print(&before[k], a, sizeof a), dp_type_print(now, b, sizeof b));
+                   dp_type_print(before[k], a, sizeof a), dp_type_print(now, b, sizeof b));
   }
   return DP_OK;
 }
 
 static dp_status check_types(const dp_graph *graph, dp_node *node) {
-  dp_type few[DP_MAX_OPERANDS];
+  const dp_type *few[DP_MAX_OPERANDS];
   if (node->n_outputs <= DP_MAX_OPERANDS) return check_types_with(node, few);
   dp_arena *scratch = dp_arena_create_within(graph->arena);
   dp_status status = check_types_with(node, dp_alloc_n(scratch, (size_t)node->n_outputs, sizeof *few));
@@ -135,9 +157,9 @@ static dp_status verify(const dp_graph *graph, dp_status (*check)(const dp_graph
       return dp_fail(EX_DATAERR, "update %d names a value that does not exist", i);
     const dp_variable *p = &graph->model->variables[u->variable];
     char a[256], b[256];
-    if (u->value->type.dtype != p->type.dtype || !dp_shape_equal(&u->value->type.shape, &p->type.shape))
-      return dp_fail(EX_DATAERR, "'%s' is %s but its update '%s' is %s", p->name, dp_type_print(&p->type, a, sizeof a),
-                     u->value->name, dp_type_print(&u->value->type, b, sizeof b));
+    if (!dp_type_equal(u->value->type, p->type))
+      return dp_fail(EX_DATAERR, "'%s' is %s but its update '%s' is %s", p->name, dp_type_print(p->type, a, sizeof a),
+                     u->value->name, dp_type_print(u->value->type, b, sizeof b));
   }
   return DP_OK;
 }

@@ -8,10 +8,12 @@ static dp_value **values_of(dp_arena *arena, int count, const dp_kernel_operand 
   for (int i = 0; i < count; i++) {
     if (!operands[i].present) continue;
     const dp_local *local = &operands[i].local;
+    dp_type *type = dp_alloc(arena, sizeof *type);
+    type->dtype = operands[i].dtype;
+    type->shape.rank = local->rank;
+    for (int d = 0; d < local->rank; d++) type->shape.dims[d] = dp_dim_of(local->extents[d]);
     values[i] = dp_alloc(arena, sizeof **values);
-    values[i]->type.dtype = operands[i].dtype;
-    values[i]->type.shape.rank = local->rank;
-    for (int d = 0; d < local->rank; d++) values[i]->type.shape.dims[d] = dp_dim_of(local->extents[d]);
+    values[i]->type = type;
   }
   return values;
 }

@@ -35,7 +35,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(expect_below_one(node, "beta2", 0.999));
   DP_TRY(expect_not_negative(node, "eps"));
   DP_TRY(expect_not_negative(node, "weight_decay"));
-  for (int i = 0; i < 3; i++) dp_common_set(node, i, node->inputs[0]->type.dtype, w);
+  for (int i = 0; i < 3; i++) dp_common_set(node, i, node->inputs[0]->type->dtype, w);
   return DP_OK;
 }
 

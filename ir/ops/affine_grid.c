@@ -29,7 +29,7 @@ static dp_status infer(dp_node *node) {
   dp_shape size;
   DP_TRY(read_attributes(node, &size));
   dp_shape y = result(&size);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -63,7 +63,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     return;
   }
   dp_shape y = result(&size);
-  dp_value *table = make_coordinates(b, in[0]->type.dtype, &size, dp_node_int(node, "align_corners", 0) != 0);
+  dp_value *table = make_coordinates(b, in[0]->type->dtype, &size, dp_node_int(node, "align_corners", 0) != 0);
   out[0] = dp_build_reshape(b, dp_build2(b, "MatMul", table, dp_compose_swap(b, in[0], 1, 2)), &y);
 }
 

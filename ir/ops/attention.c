@@ -47,8 +47,8 @@ static dp_status check_past(const dp_node *node, const extents *e) {
   if (!k) return DP_OK;
   dp_shape keys = {4, {e->batch, dp_dim_of(e->kv_heads), dp_dim_of(e->past), dp_dim_of(e->size)}}, values = keys;
   values.dims[3] = dp_dim_of(e->v_size);
-  DP_TRY(dp_common_expect("past_key", &k->type.shape, &keys));
-  DP_TRY(dp_common_expect("past_value", &v->type.shape, &values));
+  DP_TRY(dp_common_expect("past_key", &k->type->shape, &keys));
+  DP_TRY(dp_common_expect("past_value", &v->type->shape, &values));
   return dp_common_operand(node, NONPAD)
              ? dp_fail(EX_DATAERR, "nonpad_kv_seqlen cannot be combined with past_key and past_value")
              : DP_OK;
@@ -89,13 +89,13 @@ static dp_status check_mask(const dp_node *node, const extents *e) {
   dp_shape scores = {4, {e->batch, dp_dim_of(e->heads), dp_dim_of(e->length), dp_dim_of(e->keys)}}, both;
   dp_shape each = {1, {e->batch}};
   char text[256];
-  if (nonpad) DP_TRY(dp_common_expect("nonpad_kv_seqlen", &nonpad->type.shape, &each));
+  if (nonpad) DP_TRY(dp_common_expect("nonpad_kv_seqlen", &nonpad->type->shape, &each));
   if (!mask) return DP_OK;
-  dp_shape wide = mask->type.shape;
+  dp_shape wide = mask->type->shape;
   int64_t last = wide.rank ? dp_compose_fixed(wide.dims[wide.rank - 1]) : -1;
   if (last < 0 || last > e->keys || wide.rank > 4)
     return dp_fail(EX_DATAERR, "attn_mask has shape %s where %lld keys are to be masked",
-                   dp_shape_print(&mask->type.shape, text, sizeof text), (long long)e->keys);
+                   dp_shape_print(&mask->type->shape, text, sizeof text), (long long)e->keys);
   wide.dims[wide.rank - 1] = dp_dim_of(e->keys);  // keys beyond its end are masked
   DP_TRY(dp_shape_broadcast(&wide, &scores, &both));
   return dp_common_expect("the mask with the scores", &both, &scores);
@@ -119,7 +119,7 @@ static dp_status check_attrs(const dp_node *node) {
 
 static dp_status infer(dp_node *node) {
   extents e;
-  dp_dtype dtype = node->inputs[Q]->type.dtype, v_dtype = node->inputs[V]->type.dtype;
+  dp_dtype dtype = node->inputs[Q]->type->dtype, v_dtype = node->inputs[V]->type->dtype;
   DP_TRY(extents_of(node, &e));
   DP_TRY(check_mask(node, &e));
   DP_TRY(check_attrs(node));
@@ -185,20 +185,20 @@ static dp_value *counted_window(dp_builder *b, const dp_node *node, const extent
 
 // The mask extended to all keys: those beyond its end are masked.
 static dp_value *whole_mask(dp_builder *b, dp_value *mask, const extents *e) {
-  dp_shape rest = mask->type.shape;
+  dp_shape rest = mask->type->shape;
   int axis = rest.rank - 1;
   rest.dims[axis] = dp_dim_of(e->keys - rest.dims[axis].offset);
   if (dp_dim_is(rest.dims[axis], 0)) return mask;
-  double hidden = mask->type.dtype == DP_BOOL ? 0 : -INFINITY;
-  return dp_compose_concat(b, mask, dp_compose_filled(b, mask->type.dtype, &rest, hidden), axis);
+  double hidden = mask->type->dtype == DP_BOOL ? 0 : -INFINITY;
+  return dp_compose_concat(b, mask, dp_compose_filled(b, mask->type->dtype, &rest, hidden), axis);
 }
 
 // The term added to the scores: 0, the mask's numbers, or -infinity where a key is masked. NULL: nothing.
 static dp_value *bias_of(dp_builder *b, const dp_node *node, const extents *e, dp_value *const *in) {
-  dp_dtype dtype = in[Q]->type.dtype;
+  dp_dtype dtype = in[Q]->type->dtype;
   dp_value *mask = dp_common_operand(node, MASK) ? whole_mask(b, in[MASK], e) : NULL, *added = NULL;
   dp_value *seen = dp_common_operand(node, NONPAD) ? counted_window(b, node, e, in[NONPAD]) : fixed_window(b, node, e);
-  if (mask && mask->type.dtype == DP_BOOL)
+  if (mask && mask->type->dtype == DP_BOOL)
     seen = both(b, mask, seen);
   else if (mask)
     added = dp_build_cast(b, mask, dtype);
@@ -211,15 +211,15 @@ static dp_value *bias_of(dp_builder *b, const dp_node *node, const extents *e, d
 
 // [batch, heads, length, size] of an operand of rank 3 or 4.
 static dp_value *by_heads(dp_builder *b, dp_value *x, int64_t heads) {
-  const dp_dim *d = x->type.shape.dims;
-  if (x->type.shape.rank == 4) return x;
+  const dp_dim *d = x->type->shape.dims;
+  if (x->type->shape.rank == 4) return x;
   dp_shape shape = {4, {d[0], d[1], dp_dim_of(heads), dp_dim_of(d[2].offset / heads)}};
   return dp_compose_swap(b, dp_build_reshape(b, x, &shape), 1, 2);
 }
 
 // Repeats each head of keys or values for the query heads that share it.
 static dp_value *repeat_heads(dp_builder *b, dp_value *x, int64_t times) {
-  const dp_dim *d = x->type.shape.dims;
+  const dp_dim *d = x->type->shape.dims;
   if (times == 1) return x;
   dp_shape wide = {5, {d[0], d[1], dp_dim_of(times), d[2], d[3]}};
   return dp_compose_merge(b, dp_compose_expand(b, dp_compose_unsqueeze(b, x, 2), &wide), 1, 3);
@@ -227,13 +227,13 @@ static dp_value *repeat_heads(dp_builder *b, dp_value *x, int64_t times) {
 
 // The probabilities. A row in which every key is masked is 0 and has no gradient.
 static dp_value *probabilities(dp_builder *b, const dp_node *node, dp_value *scores, dp_value *bias, dp_value **with) {
-  dp_dtype dtype = scores->type.dtype, precise = (dp_dtype)dp_node_int(node, "softmax_precision", dtype);
+  dp_dtype dtype = scores->type->dtype, precise = (dp_dtype)dp_node_int(node, "softmax_precision", dtype);
   dp_value *zero = dp_build_fill(b, dtype, 0), *blind = NULL;
   *with = bias ? dp_build2(b, "Add", scores, bias) : scores;
   dp_value *safe = *with;
   bool may_be_blind = dp_common_operand(node, MASK) || dp_common_operand(node, NONPAD) || window_of(node).left >= 0;
   if (bias && may_be_blind) {
-    int64_t last = bias->type.shape.rank - 1;
+    int64_t last = bias->type->shape.rank - 1;
     dp_value *most = dp_build_reduce(b, "ReduceMax", bias, &last, 1, true);
     blind = dp_build2(b, "Equal", most, dp_build_fill(b, dtype, -INFINITY));
     safe = dp_compose_where(b, blind, zero, safe);
@@ -267,8 +267,8 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     capped = dp_elementwise_with(b, "Mul", dp_build1(b, "Tanh", dp_elementwise_with(b, "Div", raw, cap)), cap);
   dp_value *p = probabilities(b, node, capped, bias_of(b, node, &e, in), &with);
   dp_value *values = repeat_heads(b, v, e.heads / e.kv_heads);
-  dp_value *y = dp_build2(b, "MatMul", dp_build_cast(b, p, values->type.dtype), values);
-  y = dp_build_cast(b, y, in[Q]->type.dtype);
+  dp_value *y = dp_build2(b, "MatMul", dp_build_cast(b, p, values->type->dtype), values);
+  y = dp_build_cast(b, y, in[Q]->type->dtype);
   if (dp_common_shape(node, Q)->rank == 3) y = dp_compose_merge(b, dp_compose_swap(b, y, 1, 2), 2, 4);
   dp_value *stages[] = {raw, capped, with, p};
   dp_value *made[] = {y, k, v, stages[dp_node_int(node, "qk_matmul_output_mode", 0) & 3]};

@@ -7,7 +7,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_shape_attr(node, "shape", &x));
   DP_TRY(dp_geometry_shapes(node, &x, NULL, x.dims[1], &geometry, &y));
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 0), &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &x);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &x);
   return DP_OK;
 }
 

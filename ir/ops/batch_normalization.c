@@ -45,7 +45,7 @@ dp_status dp_batch_normalization_check(const dp_node *node, int first, int count
 }
 
 void dp_batch_normalization_widen(dp_builder *builder, int count, dp_value *const *in, dp_value **wide) {
-  const dp_dtype x = in[X]->type.dtype, scale = in[SCALE]->type.dtype;
+  const dp_dtype x = in[X]->type->dtype, scale = in[SCALE]->type->dtype;
   const size_t x_bytes = dp_type_bytes(x), scale_bytes = dp_type_bytes(scale);
   // Neither kind of 16 bits holds the other.
   const dp_dtype dtype = x == scale ? x : x_bytes == scale_bytes ? DP_FLOAT32 : x_bytes > scale_bytes ? x : scale;
@@ -58,15 +58,15 @@ static dp_status infer(dp_node *node) {
   if (!(epsilon >= 0)) return dp_fail(EX_DATAERR, "epsilon is %g where 0 or more is expected", epsilon);
   if (!trains(node) && node->n_outputs > 1)
     return dp_fail(EX_DATAERR, "%d results are requested, but training_mode=0 gives one", node->n_outputs);
-  dp_common_set(node, Y, node->inputs[X]->type.dtype, dp_common_shape(node, X));
+  dp_common_set(node, Y, node->inputs[X]->type->dtype, dp_common_shape(node, X));
   for (int i = RUNNING_MEAN; i < RESULTS; i++)
-    dp_common_set(node, i, node->inputs[SCALE]->type.dtype, dp_common_shape(node, SCALE));
+    dp_common_set(node, i, node->inputs[SCALE]->type->dtype, dp_common_shape(node, SCALE));
   return DP_OK;
 }
 
 static dp_value *invstd_of(dp_builder *b, const dp_node *node, dp_value *var) {
   dp_value *std = dp_build1(b, "Sqrt", dp_elementwise_with(b, "Add", var, dp_node_float(node, "epsilon", 1e-5)));
-  return dp_build2(b, "Div", dp_build_fill(b, var->type.dtype, 1), std);
+  return dp_build2(b, "Div", dp_build_fill(b, var->type->dtype, 1), std);
 }
 
 // Frozen statistics: y = (x - mean) invstd scale + bias. The statistics get gradients too unless they are buffers.
@@ -76,7 +76,7 @@ static void frozen_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp
   size_t n_axes = dp_batch_normalization_axes(x, axes);
   dp_value *in[VAR + 1];
   dp_batch_normalization_widen(b, VAR + 1, node->inputs, in);
-  dy = dp_build_cast(b, dy, in[X]->type.dtype);
+  dy = dp_build_cast(b, dy, in[X]->type->dtype);
   dp_value *invstd = invstd_of(b, node, in[VAR]), *slope = dp_build2(b, "Mul", in[SCALE], invstd);
   dx[X] = dp_build2(b, "Mul", dy, dp_batch_normalization_wide(b, slope, x));
   dx[BIAS] = dp_build_reduce(b, "ReduceSum", dy, axes, n_axes, false);
@@ -90,7 +90,7 @@ static void frozen_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp
     dx[VAR] = dp_build2(b, "Mul", sum, dp_build2(b, "Mul", slopes, dp_elementwise_with(b, "Mul", invstd, -0.5)));
   }
   for (int i = X; i <= VAR; i++)
-    if (dx[i]) dx[i] = dp_build_cast(b, dx[i], node->inputs[i]->type.dtype);
+    if (dx[i]) dx[i] = dp_build_cast(b, dx[i], node->inputs[i]->type->dtype);
 }
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
@@ -132,7 +132,7 @@ static dp_value *running(dp_builder *b, dp_value *share, dp_value *old, dp_value
 }
 
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *given, dp_value **out) {
-  const dp_shape *x = &given[X]->type.shape, *channels = &given[SCALE]->type.shape;
+  const dp_shape *x = &given[X]->type->shape, *channels = &given[SCALE]->type->shape;
   dp_value *in[VAR + 1];
   dp_batch_normalization_widen(b, VAR + 1, given, in);
   int64_t axes[DP_MAX_RANK];
@@ -150,9 +150,9 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *given
   dp_value *invstd = invstd_of(b, node, var);
   dp_value *slope = dp_batch_normalization_wide(b, dp_build2(b, "Mul", in[SCALE], invstd), x);
   dp_value *y = dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
-  out[Y] = dp_build_cast(b, y, given[X]->type.dtype);
+  out[Y] = dp_build_cast(b, y, given[X]->type->dtype);
   if (!training) return;
-  dp_value *count = dp_build_count(b, x, axes, n_axes, y->type.dtype), *share = learnt(b, node, count);
+  dp_value *count = dp_build_count(b, x, axes, n_axes, y->type->dtype), *share = learnt(b, node, count);
   if (dp_node_int(node, "unbiased", 0)) {
     dp_value *less = dp_elementwise_with(b, "Max", dp_elementwise_with(b, "Sub", count, 1), 1);
     var = dp_build2(b, "Mul", var, dp_build2(b, "Div", count, less));
@@ -162,7 +162,7 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *given
   if (dp_common_result(node, SAVED_MEAN)) out[SAVED_MEAN] = mean;
   if (dp_common_result(node, SAVED_INVSTD)) out[SAVED_INVSTD] = invstd;
   for (int i = RUNNING_MEAN; i < RESULTS; i++)
-    if (out[i]) out[i] = dp_build_cast(b, out[i], given[SCALE]->type.dtype);
+    if (out[i]) out[i] = dp_build_cast(b, out[i], given[SCALE]->type->dtype);
 }
 
 // A buffer continues from the value that an earlier node of the step gave it: a module called twice updates it twice.
@@ -200,7 +200,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
 // Like specialize, with each group's own statistics; the running ones are updated from the group with the first sample.
 static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const *in, int64_t groups, const char *axis,
                              dp_value **out) {
-  const dp_shape *x = &in[X]->type.shape;
+  const dp_shape *x = &in[X]->type->shape;
   dp_dim rules = x->dims[0];
   if (!trains(node) || groups == 1 || !rules.scale || rules.offset) {
     specialize(b, node, in, true, out);
@@ -213,7 +213,7 @@ static void specialize_local(dp_builder *b, const dp_node *node, dp_value *const
   if (b->status) return;
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = dp_batch_normalization_axes(x, axes);
-  dp_value *share = learnt(b, node, dp_build_count(b, x, axes, n_axes, in[SCALE]->type.dtype));
+  dp_value *share = learnt(b, node, dp_build_count(b, x, axes, n_axes, in[SCALE]->type->dtype));
   for (int i = RUNNING_MEAN; i <= RUNNING_VAR; i++) {
     dp_value *old = in[MEAN + i - RUNNING_MEAN];
     out[i] = running(b, share, latest(b->graph, old), out[Y]->producer->outputs[3 + i - RUNNING_MEAN]);

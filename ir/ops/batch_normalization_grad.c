@@ -12,8 +12,8 @@ dp_status dp_batch_normalization_grad_infer(dp_node *node, const dp_shape *saved
   DP_TRY(dp_common_expect("mean", dp_common_shape(node, MEAN), saved));
   DP_TRY(dp_common_expect("invstd", dp_common_shape(node, INVSTD), saved));
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, DY), dp_common_shape(node, X)));
-  dp_common_set(node, 0, node->inputs[X]->type.dtype, dp_common_shape(node, X));
-  for (int i = 1; i < 3; i++) dp_common_set(node, i, node->inputs[SCALE]->type.dtype, dp_common_shape(node, SCALE));
+  dp_common_set(node, 0, node->inputs[X]->type->dtype, dp_common_shape(node, X));
+  for (int i = 1; i < 3; i++) dp_common_set(node, i, node->inputs[SCALE]->type->dtype, dp_common_shape(node, SCALE));
   return DP_OK;
 }
 
@@ -28,7 +28,7 @@ static void placements(dp_sharding_rules *rules) {
 }
 
 void dp_batch_normalization_grad_decompose(dp_builder *b, const dp_node *node, dp_value *const *given, dp_value **out) {
-  const dp_shape *x = &given[X]->type.shape;
+  const dp_shape *x = &given[X]->type->shape;
   dp_value *in[DY + 1];
   dp_batch_normalization_widen(b, DY + 1, given, in);
   int64_t axes[DP_MAX_RANK];
@@ -37,7 +37,7 @@ void dp_batch_normalization_grad_decompose(dp_builder *b, const dp_node *node, d
   dp_value *h = dp_build2(b, "Mul", centred, dp_batch_normalization_wide(b, in[INVSTD], x));
   dp_value *dbias = dp_build_reduce(b, "ReduceSum", in[DY], axes, n_axes, false);
   dp_value *dscale = dp_build_reduce(b, "ReduceSum", dp_build2(b, "Mul", in[DY], h), axes, n_axes, false);
-  dp_value *count = dp_build_count(b, x, axes, n_axes, in[X]->type.dtype);
+  dp_value *count = dp_build_count(b, x, axes, n_axes, in[X]->type->dtype);
   dp_value *mean_dy = dp_batch_normalization_wide(b, dp_build2(b, "Div", dbias, count), x);
   dp_value *mean_dyh = dp_batch_normalization_wide(b, dp_build2(b, "Div", dscale, count), x);
   dp_value *slope = dp_batch_normalization_wide(b, dp_build2(b, "Mul", in[SCALE], in[INVSTD]), x);
@@ -46,7 +46,7 @@ void dp_batch_normalization_grad_decompose(dp_builder *b, const dp_node *node, d
   if (dp_common_result(node, 1)) out[1] = dscale;
   if (dp_common_result(node, 2)) out[2] = dbias;
   for (int i = 0; i < 3; i++)
-    if (out[i]) out[i] = dp_build_cast(b, out[i], given[i ? SCALE : X]->type.dtype);
+    if (out[i]) out[i] = dp_build_cast(b, out[i], given[i ? SCALE : X]->type->dtype);
 }
 
 dp_cost dp_batch_normalization_grad_cost(const dp_node *node, int64_t n) {

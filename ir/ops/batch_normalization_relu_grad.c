@@ -14,7 +14,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, DY), dp_common_shape(node, X)));
   for (int i = DX; i <= Y; i++) {
     const int like = i == DX || i == Y ? X : SCALE;
-    dp_common_set(node, i, node->inputs[like]->type.dtype, dp_common_shape(node, like));
+    dp_common_set(node, i, node->inputs[like]->type->dtype, dp_common_shape(node, like));
   }
   return DP_OK;
 }
@@ -25,14 +25,14 @@ static void placements(dp_sharding_rules *rules) {
 }
 
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *given, dp_value **out) {
-  const dp_shape *x = &given[X]->type.shape;
+  const dp_shape *x = &given[X]->type->shape;
   dp_value *in[INVSTD + 1];
   dp_batch_normalization_widen(b, INVSTD + 1, given, in);
   dp_value *centred = dp_build2(b, "Sub", in[X], dp_batch_normalization_wide(b, in[MEAN], x));
   dp_value *slope = dp_batch_normalization_wide(b, dp_build2(b, "Mul", in[SCALE], in[INVSTD]), x);
   dp_value *line =
       dp_build2(b, "Add", dp_build2(b, "Mul", centred, slope), dp_batch_normalization_wide(b, in[BIAS], x));
-  dp_value *y = dp_build1(b, "Relu", dp_build_cast(b, line, given[X]->type.dtype));
+  dp_value *y = dp_build1(b, "Relu", dp_build_cast(b, line, given[X]->type->dtype));
   dp_value *operands[] = {given[X], given[SCALE], given[MEAN], given[INVSTD],
                           dp_build2(b, "dp.ReluGrad", given[DY], y)};
   dp_batch_normalization_grad_decompose(b, node, operands, out);

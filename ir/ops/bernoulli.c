@@ -7,10 +7,10 @@ static dp_status infer(dp_node *node) { return dp_draw_infer_like(node, DP_ANY_T
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   // u has 24 bits; rounded to a 16-bit type it could reach 1.
-  dp_dtype dtype = in[0]->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
+  dp_dtype dtype = in[0]->type->dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   dp_value *u = dp_draw_uniform(b, node, dtype, 0, 1);
   dp_value *drawn = dp_build2(b, "Less", u, dp_build_cast(b, in[0], dtype));
-  out[0] = dp_build_cast(b, drawn, node->outputs[0]->type.dtype);
+  out[0] = dp_build_cast(b, drawn, node->outputs[0]->type->dtype);
 }
 
 static const dp_sample samples[] = {

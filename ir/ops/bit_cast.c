@@ -5,7 +5,7 @@
 
 static dp_status infer(dp_node *node) {
   int64_t to = dp_node_int(node, "to", 0);
-  dp_dtype from = node->inputs[0]->type.dtype;
+  dp_dtype from = node->inputs[0]->type->dtype;
   if (to < 0 || to > DP_MAX_TYPE || !(DP_BIT(to) & TYPES))
     return dp_fail(EX_DATAERR, "attribute 'to' is %lld, which is not a type of whole bytes (TensorProto.DataType)",
                    (long long)to);

@@ -19,14 +19,14 @@ static dp_status infer(dp_node *node) {
 }
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_dtype from = node->inputs[0]->type.dtype;
-  if (dp_type_is_float(from) && dp_type_is_float(node->outputs[0]->type.dtype)) dx[0] = dp_build_cast(b, dy[0], from);
+  dp_dtype from = node->inputs[0]->type->dtype;
+  if (dp_type_is_float(from) && dp_type_is_float(node->outputs[0]->type->dtype)) dx[0] = dp_build_cast(b, dy[0], from);
 }
 
 static void placements(dp_sharding_rules *rules) {
   dp_elementwise_sharding(rules);
   const dp_node *node = rules->node;
-  if (dp_type_is_float(node->inputs[0]->type.dtype) && dp_type_is_float(node->outputs[0]->type.dtype))
+  if (dp_type_is_float(node->inputs[0]->type->dtype) && dp_type_is_float(node->outputs[0]->type->dtype))
     dp_sharding_linear(rules, 1);
 }
 

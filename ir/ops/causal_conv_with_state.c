@@ -25,7 +25,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_expect("weight", w, &weights));
   if (dp_common_operand(node, BIAS)) DP_TRY(dp_common_expect("bias", dp_common_shape(node, BIAS), &bias));
   if (dp_common_operand(node, PAST)) DP_TRY(dp_common_expect("past_state", dp_common_shape(node, PAST), &state));
-  dp_common_set(node, 1, node->inputs[INPUT]->type.dtype, &state);
+  dp_common_set(node, 1, node->inputs[INPUT]->type->dtype, &state);
   return dp_common_infer_same(node);
 }
 
@@ -36,7 +36,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_shape state = {3, {x->dims[0], x->dims[1], dp_dim_of(before)}};
   bool given = dp_common_operand(node, PAST);
   dp_value *all = in[INPUT];
-  if (before) all = dp_compose_concat(b, given ? in[PAST] : dp_compose_filled(b, all->type.dtype, &state, 0), all, 2);
+  if (before) all = dp_compose_concat(b, given ? in[PAST] : dp_compose_filled(b, all->type->dtype, &state, 0), all, 2);
   bool biased = dp_common_operand(node, BIAS);
   dp_value *operands[] = {all, in[WEIGHT], biased ? in[BIAS] : NULL};
   dp_attr group = dp_attr_int("group", x->dims[1].offset);

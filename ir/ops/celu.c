@@ -2,7 +2,7 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *one = dp_build_fill(b, x->type.dtype, 1);
+  dp_value *x = node->inputs[0], *one = dp_build_fill(b, x->type->dtype, 1);
   dp_value *part = dp_elementwise_with(b, "Div", node->outputs[0], dp_node_float(node, "alpha", 1));
   dp_value *slope = dp_piecewise_where(b, "Less", x, 0, dp_elementwise_with(b, "Add", part, 1), one);
   dx[0] = dp_build2(b, "Mul", dy[0], slope);

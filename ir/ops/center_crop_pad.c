@@ -30,19 +30,19 @@ static dp_status read_attributes(const dp_node *node, dp_shape *y) {
 static dp_status infer(dp_node *node) {
   dp_shape y;
   DP_TRY(read_attributes(node, &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
 static dp_value *zeros(dp_builder *b, const dp_value *x, int axis, int64_t count) {
-  dp_shape shape = x->type.shape;
+  dp_shape shape = x->type->shape;
   shape.dims[axis] = dp_dim_of(count);
-  return dp_compose_filled(b, x->type.dtype, &shape, 0);
+  return dp_compose_filled(b, x->type->dtype, &shape, 0);
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type.shape;
+  const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type->shape;
   dp_value *made = dp_build1(b, "Identity", in[0]);
   for (int d = 0; d < x->rank; d++) {
     int64_t from = x->dims[d].offset, to = y->dims[d].offset, before = (from > to ? from - to : to - from) / 2;

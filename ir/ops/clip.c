@@ -3,7 +3,7 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type.dtype, 0);
+  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type->dtype, 0);
   const bool at_bound = dp_node_int(node, DP_ATTR_GRAD_AT_BOUND, 1);
   dx[0] = dy[0];
   if (dp_node_attr(node, "min"))

@@ -63,7 +63,7 @@ static dp_status infer(dp_node *node) {
   columns c;
   DP_TRY(read_attributes(node, &c));
   dp_shape y = image_of(&c, dp_common_shape(node, 0)->dims[0], c.channels);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -78,7 +78,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   }
   // A weight for each position in the block: 1 there, 0 elsewhere.
   dp_shape w = {.rank = 2 + c.rank, .dims = {dp_dim_of(c.block), dp_dim_of(1)}}, seen = w;
-  dp_dim n = in[0]->type.shape.dims[0];
+  dp_dim n = in[0]->type->shape.dims[0];
   seen.dims[0] = (dp_dim){n.scale * c.channels, n.offset * c.channels};
   seen.dims[1] = dp_dim_of(c.block);
   for (int i = 0; i < c.rank; i++) {
@@ -92,7 +92,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   size_t rank = (size_t)c.rank;
   dp_attr attrs[] = {dp_attr_dims(arena, "shape", &image), dp_attr_ints(arena, "dilations", c.dilation, rank),
                      dp_attr_ints(arena, "pads", c.pads, 2 * rank), dp_attr_ints(arena, "strides", c.stride, rank)};
-  dp_value *operands[] = {dp_compose_constant(b, in[0]->type.dtype, &w, numbers), dp_build_reshape(b, in[0], &seen)};
+  dp_value *operands[] = {dp_compose_constant(b, in[0]->type->dtype, &w, numbers), dp_build_reshape(b, in[0], &seen)};
   out[0] = dp_build_reshape(b, dp_build(b, "dp.ConvGradInput", 2, operands, 1, DP_COUNT(attrs), attrs), &y);
 }
 

@@ -6,7 +6,7 @@
 dp_value *dp_common_matrix(dp_value *x, bool *trans) {
   const dp_node *node = x->producer;
   size_t count = 0;
-  if (x->type.shape.rank != 2 || !node || strcmp(node->op->name, "Transpose") || *node->op->domain) return x;
+  if (x->type->shape.rank != 2 || !node || strcmp(node->op->name, "Transpose") || *node->op->domain) return x;
   const int64_t *perm = dp_node_ints(node, "perm", &count);
   if (count && perm[0] == 0) return x;
   *trans = !*trans;
@@ -16,12 +16,12 @@ dp_value *dp_common_matrix(dp_value *x, bool *trans) {
 void dp_common_set(dp_node *node, int result, dp_dtype dtype, const dp_shape *shape) {
   dp_value *value = dp_common_result(node, result);
   if (!value) return;
-  value->type.dtype = dtype;
-  value->type.shape = *shape;
+  if (value->type->dtype == dtype && dp_shape_equal(&value->type->shape, shape)) return;
+  value->type = dp_model_type(node->graph->model, &(dp_type){dtype, *shape});
 }
 
 dp_status dp_common_infer_same(dp_node *node) {
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, dp_common_shape(node, 0));
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, dp_common_shape(node, 0));
   return DP_OK;
 }
 
@@ -64,7 +64,7 @@ dp_attr *dp_common_attrs_and(dp_arena *arena, const dp_node *node, dp_attr attr)
 }
 
 static double bytes_of(const dp_value *value, int64_t n) {
-  return value ? (double)dp_shape_count(&value->type.shape, n) * (double)dp_type_bytes(value->type.dtype) : 0;
+  return value ? (double)dp_shape_count(&value->type->shape, n) * (double)dp_type_bytes(value->type->dtype) : 0;
 }
 
 dp_cost dp_common_cost(const dp_node *node, int64_t n, double flops) {

@@ -32,7 +32,7 @@ extern "C" {
   { .name = (NAME), .types = (TYPES), .optional = (OPTIONAL), .attribute = (NAME) }
 
 static inline const dp_shape *dp_common_shape(const dp_node *node, int operand) {
-  return &node->inputs[operand]->type.shape;
+  return &node->inputs[operand]->type->shape;
 }
 static inline dp_value *dp_common_operand(const dp_node *node, int operand) {  // NULL: omitted
   return operand < node->n_inputs ? node->inputs[operand] : NULL;

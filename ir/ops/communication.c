@@ -37,7 +37,7 @@ static dp_status infer_each(dp_node *node) {
                    node->n_inputs);
   for (int i = 0; i < node->n_inputs; i++) {
     if (!node->outputs[i]) return dp_fail(EX_DATAERR, "result %d is required", i + 1);
-    dp_common_set(node, i, node->inputs[i]->type.dtype, dp_common_shape(node, i));
+    dp_common_set(node, i, node->inputs[i]->type->dtype, dp_common_shape(node, i));
   }
   return DP_OK;
 }

@@ -55,7 +55,7 @@ dp_value *dp_compose_filled(dp_builder *b, dp_dtype dtype, const dp_shape *shape
 }
 
 dp_value *dp_compose_transpose(dp_builder *b, dp_value *x, const int64_t *perm) {
-  dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, (size_t)x->type.shape.rank);
+  dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, (size_t)x->type->shape.rank);
   return dp_build(b, "Transpose", 1, &x, 1, 1, &attr);
 }
 
@@ -66,7 +66,7 @@ dp_value *dp_compose_swap(dp_builder *b, dp_value *x, int d, int e) {
 }
 
 dp_value *dp_compose_expand(dp_builder *b, dp_value *x, const dp_shape *shape) {
-  if (dp_shape_equal(&x->type.shape, shape)) return x;
+  if (dp_shape_equal(&x->type->shape, shape)) return x;
   dp_attr attr = dp_attr_dims(b->graph->arena, "shape", shape);
   return dp_build(b, "Expand", 1, &x, 1, 1, &attr);
 }
@@ -97,10 +97,10 @@ dp_value *dp_compose_slice(dp_builder *b, dp_value *x, int axis, int64_t start, 
 }
 
 dp_value *dp_compose_take(dp_builder *b, dp_value *x, int axis, int64_t i) {
-  dp_shape shape = x->type.shape;
+  dp_shape shape = x->type->shape;
   memmove(&shape.dims[axis], &shape.dims[axis + 1], (size_t)(shape.rank - 1 - axis) * sizeof shape.dims[0]);
   shape.rank--;
-  const bool only = dp_dim_equal(x->type.shape.dims[axis], dp_dim_of(1));
+  const bool only = dp_dim_equal(x->type->shape.dims[axis], dp_dim_of(1));
   return dp_build_reshape(b, only ? x : dp_compose_slice(b, x, axis, i, i + 1), &shape);
 }
 
@@ -115,14 +115,14 @@ dp_value *dp_compose_unsqueeze(dp_builder *b, dp_value *x, int axis) {
 }
 
 dp_value *dp_compose_merge(dp_builder *b, dp_value *x, int first, int end) {
-  dp_shape shape = x->type.shape;
+  dp_shape shape = x->type->shape;
   if (end - first < 2 || b->status) return x;
-  if (!dp_shape_product(&x->type.shape, first, end, &shape.dims[first])) {
+  if (!dp_shape_product(&x->type->shape, first, end, &shape.dims[first])) {
     b->status = dp_fail(EX_UNAVAILABLE, "%s: the number of elements is not of the form a * N + b",
                         b->prefix ? b->prefix : "an operator");
     return x;
   }
-  memmove(&shape.dims[first + 1], &x->type.shape.dims[end], (size_t)(shape.rank - end) * sizeof(dp_dim));
+  memmove(&shape.dims[first + 1], &x->type->shape.dims[end], (size_t)(shape.rank - end) * sizeof(dp_dim));
   shape.rank -= end - first - 1;
   return dp_build_reshape(b, x, &shape);
 }

@@ -28,7 +28,7 @@ static dp_status infer(dp_node *node) {
   dp_shape y = {.rank = 1};
   if (axis >= 0) y = *dp_common_shape(node, 0);
   y.dims[axis < 0 ? 0 : axis] = dp_dim_of(kept);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -23,7 +23,7 @@ static dp_status infer(dp_node *node) {
         __builtin_add_overflow(sum->offset, x->dims[axis].offset, &sum->offset))
       return dp_fail(EX_DATAERR, "the extents along dim %d are too large together", axis);
   }
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -65,7 +65,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 
 static void placements(dp_sharding_rules *rules) {
   const dp_node *node = rules->node;
-  const dp_shape *y = &node->outputs[0]->type.shape;
+  const dp_shape *y = &node->outputs[0]->type->shape;
   int axis = axis_of(node);
   for (int d = 0; d < y->rank; d++) {
     if (d == axis) continue;

@@ -11,7 +11,7 @@ static dp_status infer(dp_node *node) {
     dp_shape expected = {.rank = 1, .dims = {y.dims[1]}};
     DP_TRY(dp_common_expect("B", dp_common_shape(node, 2), &expected));
   }
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -27,7 +27,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[1] = gradient_of(b, node, "dp.ConvGradWeight", node->inputs[0], dy[0], dp_common_shape(node, 1));
   if (!dp_common_operand(node, 2)) return;
   int64_t axes[DP_MAX_RANK] = {0};
-  int rank = dy[0]->type.shape.rank;
+  int rank = dy[0]->type->shape.rank;
   for (int d = 2; d < rank; d++) axes[d - 1] = d;
   dx[2] = dp_build_reduce(b, "ReduceSum", dy[0], axes, (size_t)rank - 1, false);
 }
@@ -46,7 +46,7 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {
-  return dp_conv_cost(node, n, dp_common_shape(node, 1), &node->outputs[0]->type.shape);
+  return dp_conv_cost(node, n, dp_common_shape(node, 1), &node->outputs[0]->type->shape);
 }
 
 static const dp_sample samples[] = {

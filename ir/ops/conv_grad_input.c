@@ -9,7 +9,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_shape_attr(node, "shape", &x));
   DP_TRY(dp_conv_result(node, &x, dp_common_shape(node, 0), &geometry, &y));
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 1), &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &x);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &x);
   return DP_OK;
 }
 

@@ -7,7 +7,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_shape_attr(node, "shape", &w));
   DP_TRY(dp_conv_result(node, dp_common_shape(node, 0), &w, &geometry, &y));
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 1), &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &w);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &w);
   return DP_OK;
 }
 
@@ -16,7 +16,7 @@ static void placements(dp_sharding_rules *rules) {
 }
 
 static dp_cost cost(const dp_node *node, int64_t n) {
-  return dp_conv_cost(node, n, &node->outputs[0]->type.shape, dp_common_shape(node, 1));
+  return dp_conv_cost(node, n, &node->outputs[0]->type->shape, dp_common_shape(node, 1));
 }
 
 static const dp_sample samples[] = {

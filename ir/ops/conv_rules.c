@@ -47,7 +47,7 @@ static void add_row(dp_sharding_rules *rules, dp_conv_positions at, quad q) {
 static dp_placement rest(int position) { return position == DP_CONV_RESULT ? dp_partial(DP_SUM) : dp_replicate(); }
 
 static const dp_shape *shape_at(const dp_node *node, int position) {
-  return position == DP_CONV_RESULT ? &node->outputs[0]->type.shape : dp_common_shape(node, position);
+  return position == DP_CONV_RESULT ? &node->outputs[0]->type->shape : dp_common_shape(node, position);
 }
 
 // Channels: x has g blocks of c, y has g blocks of m; w is [g m, c]. A split covers groups, m within each group, or c

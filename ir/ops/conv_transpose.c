@@ -86,14 +86,14 @@ static dp_status infer(dp_node *node) {
     dp_shape channels = {.rank = 1, .dims = {y.dims[1]}};
     DP_TRY(dp_common_expect("B", dp_common_shape(node, B), &channels));
   }
-  dp_common_set(node, 0, node->inputs[X]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[X]->type->dtype, &y);
   return DP_OK;
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   dp_arena *arena = b->graph->arena;
-  const dp_shape *y = &node->outputs[0]->type.shape;
+  const dp_shape *y = &node->outputs[0]->type->shape;
   dp_attr attrs[6];
   int n_attrs = 0;
   extents e;

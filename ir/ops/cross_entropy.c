@@ -44,12 +44,12 @@ bool dp_cross_entropy_refuses(const dp_node *node, dp_refusal *refusal) {
 
 dp_value *dp_cross_entropy_seen(dp_builder *b, const dp_node *node, dp_value *labels) {
   if (!dp_node_attr(node, "ignore_index")) return NULL;
-  dp_value *ignored = dp_build_fill(b, labels->type.dtype, (double)dp_node_int(node, "ignore_index", 0));
+  dp_value *ignored = dp_build_fill(b, labels->type->dtype, (double)dp_node_int(node, "ignore_index", 0));
   return dp_build1(b, "Not", dp_build2(b, "Equal", labels, ignored));
 }
 
 dp_value *dp_cross_entropy_known(dp_builder *b, const dp_node *node, dp_value *labels, dp_dim classes) {
-  const dp_dtype dtype = labels->type.dtype;
+  const dp_dtype dtype = labels->type->dtype;
   dp_value *seen = dp_cross_entropy_seen(b, node, labels);
   if (seen) labels = dp_compose_where(b, seen, labels, dp_build_fill(b, dtype, 0));
   if (dp_dim_is_symbolic(classes)) return labels;
@@ -60,9 +60,9 @@ dp_value *dp_cross_entropy_weights(dp_builder *b, const dp_node *node, dp_value 
                                    dp_dtype dtype) {
   dp_value *seen = dp_cross_entropy_seen(b, node, labels);
   if (!weights && seen) return dp_build_cast(b, seen, dtype);
-  if (!weights) return dp_compose_filled(b, dtype, &labels->type.shape, 1);
+  if (!weights) return dp_compose_filled(b, dtype, &labels->type->shape, 1);
   dp_value *each =
-      dp_compose_gather(b, weights, dp_cross_entropy_known(b, node, labels, weights->type.shape.dims[0]), 0);
+      dp_compose_gather(b, weights, dp_cross_entropy_known(b, node, labels, weights->type->shape.dims[0]), 0);
   return seen ? dp_compose_where(b, seen, each, dp_build_fill(b, dtype, 0)) : each;
 }
 
@@ -79,7 +79,7 @@ dp_cross_entropy_pieces dp_cross_entropy_take_apart(dp_builder *b, const dp_node
   p.shifted = dp_build2(b, "Sub", scores, dp_build_reduce(b, "ReduceMax", scores, &classes, 1, true));
   p.exp = dp_build1(b, "Exp", p.shifted);
   p.sum = dp_build_reduce(b, "ReduceSum", p.exp, &classes, 1, true);
-  p.class_index = dp_compose_unsqueeze(b, dp_cross_entropy_known(b, node, labels, scores->type.shape.dims[1]), 1);
+  p.class_index = dp_compose_unsqueeze(b, dp_cross_entropy_known(b, node, labels, scores->type->shape.dims[1]), 1);
   return p;
 }
 
@@ -87,9 +87,9 @@ void dp_cross_entropy_decompose(dp_builder *b, const dp_node *node, dp_value *co
   int last = node->op->n_inputs - 1;
   dp_value *operands[DP_MAX_OPERANDS] = {0}, *weights = dp_common_operand(node, last) ? in[last] : NULL;
   for (int i = 0; i < node->n_inputs; i++) operands[i] = in[i];
-  dp_value *each = dp_cross_entropy_weights(b, node, in[1], weights, in[0]->type.dtype);
+  dp_value *each = dp_cross_entropy_weights(b, node, in[1], weights, in[0]->type->dtype);
   int64_t axes[DP_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  dp_value *count = dp_build_reduce(b, "ReduceSum", each, axes, (size_t)each->type.shape.rank, false);
+  dp_value *count = dp_build_reduce(b, "ReduceSum", each, axes, (size_t)each->type->shape.rank, false);
   if (scaled >= 0) operands[scaled] = dp_build2(b, "Div", in[scaled], count);
   dp_attr attrs[2] = {dp_attr_string("reduction", "sum")};
   int n_attrs = 1;

@@ -12,10 +12,10 @@ static dp_status infer(dp_node *node) {
 
 // x shifted by `count` positions away from where the products begin, filled with 1.
 static dp_value *moved(dp_builder *b, dp_value *x, int axis, int64_t count, bool reverse) {
-  dp_shape ones = x->type.shape;
+  dp_shape ones = x->type->shape;
   int64_t extent = ones.dims[axis].offset;
   ones.dims[axis] = dp_dim_of(count);
-  dp_value *edge = dp_compose_filled(b, x->type.dtype, &ones, 1);
+  dp_value *edge = dp_compose_filled(b, x->type->dtype, &ones, 1);
   dp_value *kept = dp_compose_slice(b, x, axis, reverse ? count : 0, reverse ? extent : extent - count);
   return reverse ? dp_compose_concat(b, kept, edge, axis) : dp_compose_concat(b, edge, kept, axis);
 }

@@ -16,13 +16,13 @@ static dp_status infer(dp_node *node) {
                    (long long)block, (long long)block);
   y.dims[1].offset /= block * block;
   for (int d = 2; d < 4; d++) y.dims[d].offset *= block;
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type.shape;
+  const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type->shape;
   dp_dim block = dp_dim_of(dp_node_int(node, "blocksize", 1)), n = x->dims[0], h = x->dims[2], w = x->dims[3];
   if (!strcmp(dp_node_string(node, "mode", "DCR"), "DCR")) {
     dp_shape wide = {.rank = 6, .dims = {n, block, block, y->dims[1], h, w}};

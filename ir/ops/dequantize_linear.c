@@ -7,13 +7,13 @@ static dp_status infer(dp_node *node) {
   const dp_value *zero = dp_common_operand(node, 2);
   int64_t axis = dp_node_int(node, "axis", 1), block = dp_node_int(node, "block_size", 0);
   int64_t named = dp_node_int(node, "output_dtype", 0);
-  dp_dtype scale = node->inputs[1]->type.dtype;
+  dp_dtype scale = node->inputs[1]->type->dtype;
   if (named && (named < 0 || named > DP_MAX_TYPE || !(DP_BIT(named) & DP_FLOATS)))
     return dp_fail(EX_DATAERR, "output_dtype is %lld, which is not a float type", (long long)named);
   if (!named && !dp_type_is_float(scale))
     return dp_fail(EX_DATAERR, "x_scale has type %s: output_dtype must give the result's type", dp_type_name(scale));
   DP_TRY(dp_quantize_check("x_scale", dp_common_shape(node, 1), x, axis, block));
-  if (zero) DP_TRY(dp_quantize_check("x_zero_point", &zero->type.shape, x, axis, block));
+  if (zero) DP_TRY(dp_quantize_check("x_zero_point", &zero->type->shape, x, axis, block));
   dp_common_set(node, 0, named ? (dp_dtype)named : scale, x);
   return DP_OK;
 }
@@ -23,11 +23,11 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   const dp_shape *x = dp_common_shape(node, 0);
   dp_value *zero = node->n_inputs > 2 ? in[2] : NULL;
   int64_t axis = dp_node_int(node, "axis", 1), block = dp_node_int(node, "block_size", 0);
-  dp_dtype wide = in[1]->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
+  dp_dtype wide = in[1]->type->dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   if (zero) zero = dp_quantize_spread(b, dp_build_cast(b, zero, wide), x, axis, block);
   dp_value *scale = dp_quantize_spread(b, dp_build_cast(b, in[1], wide), x, axis, block);
   dp_value *y = dp_build2(b, "Mul", dp_quantize_centred(b, in[0], zero, wide), scale);
-  out[0] = dp_build_cast(b, y, node->outputs[0]->type.dtype);
+  out[0] = dp_build_cast(b, y, node->outputs[0]->type->dtype);
 }
 
 static const dp_sample samples[] = {

@@ -40,7 +40,7 @@ static dp_status infer(dp_node *node) {
   dp_shape y = *dp_common_shape(node, 0);
   y.dims[t.axis] = dp_dim_of(t.out);
   y.dims[y.rank - 1] = dp_dim_of(t.out_parts);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -74,14 +74,14 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     dp_status_free(status);
     return;
   }
-  int rank = in[0]->type.shape.rank;
+  int rank = in[0]->type->shape.rank;
   dp_value *x = dp_compose_swap(b, in[0], t.axis, rank - 2);
-  dp_shape y = x->type.shape;
+  dp_shape y = x->type->shape;
   y.dims[rank - 2] = dp_dim_of(t.out);
   y.dims[rank - 1] = dp_dim_of(t.out_parts);
   x = dp_compose_merge(b, x, rank - 2, rank);
   if (rank == 2) x = dp_compose_unsqueeze(b, x, 0);
-  dp_value *product = dp_build2(b, "MatMul", x, make_table(b, x->type.dtype, &t));
+  dp_value *product = dp_build2(b, "MatMul", x, make_table(b, x->type->dtype, &t));
   out[0] = dp_compose_swap(b, dp_build_reshape(b, product, &y), t.axis, rank - 2);
 }
 

@@ -12,7 +12,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 
 static void placements(dp_sharding_rules *rules) {
   dp_elementwise_sharding(rules);
-  if (dp_type_is_float(rules->node->inputs[0]->type.dtype)) dp_sharding_linear(rules, 1);
+  if (dp_type_is_float(rules->node->inputs[0]->type->dtype)) dp_sharding_linear(rules, 1);
 }
 
 static const dp_sample samples[] = {

@@ -2,7 +2,7 @@
 #include "ir/ops/draw.h"
 
 dp_status dp_draw_infer_like(dp_node *node, uint32_t types) {
-  int64_t dtype = dp_node_int(node, "dtype", node->inputs[0]->type.dtype);
+  int64_t dtype = dp_node_int(node, "dtype", node->inputs[0]->type->dtype);
   bool known = dtype >= 1 && dtype <= DP_MAX_TYPE;
   if (!known || !(DP_BIT(dtype) & types))
     return dp_fail(EX_DATAERR, "numbers of type %s cannot be drawn; set attribute dtype to another",
@@ -15,7 +15,7 @@ static dp_value *draw(dp_builder *b, const dp_node *node, dp_dtype dtype, const 
                       dp_attr second) {
   dp_value *in[] = {dp_graph_scalar(b->graph, DP_SCALAR_SEED), dp_graph_scalar(b->graph, DP_SCALAR_STEP)};
   dp_attr attrs[] = {first, second, dp_attr_int("key", dp_hash_name(node->name)),
-                     dp_attr_dims(b->graph->arena, "shape", &node->outputs[0]->type.shape),
+                     dp_attr_dims(b->graph->arena, "shape", &node->outputs[0]->type->shape),
                      dp_attr_int("dtype", dtype)};
   return dp_build(b, op, 2, in, 1, 5, attrs);
 }

@@ -9,7 +9,7 @@ static dp_status infer(dp_node *node) {
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)in, (void)training;
-  out[0] = dp_draw_normal(b, node, node->outputs[0]->type.dtype, dp_node_float(node, "mean", 0),
+  out[0] = dp_draw_normal(b, node, node->outputs[0]->type->dtype, dp_node_float(node, "mean", 0),
                           dp_node_float(node, "scale", 1));
 }
 

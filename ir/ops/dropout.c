@@ -22,8 +22,8 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   bool drops = training && dp_node_int(node, "training_mode", 1) != 0;
   out[0] = drops ? drop(b, node, in[0]) : dp_build1(b, "Identity", in[0]);
   if (!dp_common_result(node, 1)) return;
-  dp_value *one = dp_build_fill(b, in[0]->type.dtype, 1);
-  dp_attr shape = dp_attr_dims(b->graph->arena, "shape", &in[0]->type.shape);
+  dp_value *one = dp_build_fill(b, in[0]->type->dtype, 1);
+  dp_attr shape = dp_attr_dims(b->graph->arena, "shape", &in[0]->type->shape);
   dp_value *ones = dp_build(b, "Expand", 1, &one, 1, 1, &shape);
   out[1] = dp_build_cast(b, drops ? drop(b, node, ones) : ones, DP_BOOL);
 }

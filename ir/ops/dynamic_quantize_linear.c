@@ -5,7 +5,7 @@
 static dp_status infer(dp_node *node) {
   dp_shape scalar = {0};
   dp_common_set(node, 0, DP_UINT8, dp_common_shape(node, 0));
-  dp_common_set(node, 1, node->inputs[0]->type.dtype, &scalar);
+  dp_common_set(node, 1, node->inputs[0]->type->dtype, &scalar);
   dp_common_set(node, 2, DP_UINT8, &scalar);
   return DP_OK;
 }

@@ -10,7 +10,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_equation_read(node, &e));
   dp_shape y = {.rank = e.result.count};
   for (int d = 0; d < y.rank; d++) y.dims[d] = e.extents[e.result.labels[d]];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -58,7 +58,7 @@ static labelled arrange(dp_builder *b, labelled a, const dp_equation_term *order
 
 // The diagonal of dims `first` and `second`, as the last dim.
 static labelled diagonal(dp_builder *b, labelled a, int first, int second) {
-  int64_t perm[DP_MAX_RANK], n = a.x->type.shape.dims[first].offset;
+  int64_t perm[DP_MAX_RANK], n = a.x->type->shape.dims[first].offset;
   dp_equation_term t = {0};
   for (int d = 0; d < a.t.count; d++) {
     if (d == first || d == second) continue;
@@ -84,7 +84,7 @@ static labelled prepare(dp_builder *b, const dp_equation *e, dp_value *x, dp_equ
     d = 0;
   }
   dp_shape shape = {0};
-  const dp_dim *dims = whole.x->type.shape.dims;
+  const dp_dim *dims = whole.x->type->shape.dims;
   for (int d = 0; d < whole.t.count; d++) {
     if (dp_dim_is(dims[d], 1) && !dp_dim_is(e->extents[whole.t.labels[d]], 1)) continue;
     shape.dims[shape.rank++] = dims[d];
@@ -118,7 +118,7 @@ static labelled refuse(dp_builder *b, labelled x) {
 // x [batch, left, summed] times y [batch, summed, right], as matrices.
 static labelled multiply(dp_builder *b, const dp_equation *e, labelled x, labelled y, int batch, int summed,
                          const dp_equation_term *out) {
-  const dp_shape *xs = &x.x->type.shape, *ys = &y.x->type.shape;
+  const dp_shape *xs = &x.x->type->shape, *ys = &y.x->type->shape;
   dp_shape rules = {.rank = batch + 2}, columns = rules, shape = {.rank = out->count};
   int left = xs->rank - batch - summed;
   if (b->status || rules.rank > DP_MAX_RANK) return refuse(b, x);

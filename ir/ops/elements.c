@@ -38,7 +38,7 @@ bool dp_elements_refuses(const dp_node *node, dp_refusal *refusal) {
 
 dp_value *dp_elements_add(dp_builder *builder, const dp_node *node, const dp_shape *shape, dp_value *indices,
                           dp_value *updates) {
-  dp_attr zeros[] = {dp_attr_dims(builder->graph->arena, "shape", shape), dp_attr_int("dtype", updates->type.dtype)};
+  dp_attr zeros[] = {dp_attr_dims(builder->graph->arena, "shape", shape), dp_attr_int("dtype", updates->type->dtype)};
   dp_attr add[] = {dp_attr_int("axis", dp_node_int(node, "axis", 0)), dp_attr_string("reduction", "add")};
   dp_value *in[] = {dp_build(builder, "dp.Fill", 0, NULL, 1, 2, zeros), indices, updates};
   return dp_build(builder, "ScatterElements", 3, in, 1, 2, add);

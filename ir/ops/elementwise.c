@@ -5,13 +5,13 @@ dp_status dp_elementwise_infer(dp_node *node) {
   dp_shape shape = *dp_common_shape(node, 0);
   for (int i = 1; i < node->n_inputs; i++)
     if (node->inputs[i]) DP_TRY(dp_shape_broadcast(&shape, dp_common_shape(node, i), &shape));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &shape);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &shape);
   return DP_OK;
 }
 
 void dp_elementwise_sharding(dp_sharding_rules *rules) {
   const dp_node *node = rules->node;
-  const dp_shape *result = &node->outputs[0]->type.shape;
+  const dp_shape *result = &node->outputs[0]->type->shape;
   for (int d = 0; d < result->rank; d++) {
     int in[DP_MAX_OPERANDS], out[DP_MAX_OPERANDS] = {d};
     for (int i = 0; i < node->n_inputs; i++) {
@@ -26,7 +26,7 @@ void dp_elementwise_sharding(dp_sharding_rules *rules) {
 }
 
 dp_cost dp_elementwise_cost(const dp_node *node, int64_t n) {
-  return dp_common_cost(node, n, (double)dp_shape_count(&node->outputs[0]->type.shape, n));
+  return dp_common_cost(node, n, (double)dp_shape_count(&node->outputs[0]->type->shape, n));
 }
 
 void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, dp_value *g, dp_value **dx) {
@@ -34,7 +34,7 @@ void dp_elementwise_give(dp_builder *builder, const dp_node *node, int operand, 
 }
 
 void dp_elementwise_chosen(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_dtype dtype = node->outputs[0]->type.dtype;
+  dp_dtype dtype = node->outputs[0]->type->dtype;
   dp_value *is[2];
   for (int i = 0; i < 2; i++) is[i] = dp_build_cast(b, dp_build2(b, "Equal", node->inputs[i], node->outputs[0]), dtype);
   dp_value *share = dp_build2(b, "Div", dy[0], dp_build2(b, "Add", is[0], is[1]));
@@ -43,11 +43,11 @@ void dp_elementwise_chosen(dp_builder *b, const dp_node *node, dp_value *const *
 
 bool dp_elementwise_refuses_zero(const dp_node *node, dp_refusal *refusal) {
   *refusal = (dp_refusal){.operand = 1};
-  return !dp_type_is_float(node->inputs[1]->type.dtype);
+  return !dp_type_is_float(node->inputs[1]->type->dtype);
 }
 
 dp_value *dp_elementwise_with(dp_builder *builder, const char *op, dp_value *a, double number) {
-  return dp_build2(builder, op, a, dp_build_fill(builder, a->type.dtype, number));
+  return dp_build2(builder, op, a, dp_build_fill(builder, a->type->dtype, number));
 }
 
 const dp_sample dp_elementwise_truths[] = {

@@ -2,7 +2,7 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *one = dp_build_fill(b, x->type.dtype, 1);
+  dp_value *x = node->inputs[0], *one = dp_build_fill(b, x->type->dtype, 1);
   dp_value *falling = dp_elementwise_with(b, "Add", node->outputs[0], dp_node_float(node, "alpha", 1));
   dx[0] = dp_build2(b, "Mul", dy[0], dp_piecewise_where(b, "Less", x, 0, falling, one));
 }

@@ -3,7 +3,7 @@
 
 static dp_status infer(dp_node *node) {
   DP_TRY(dp_elementwise_infer(node));
-  dp_common_set(node, 0, DP_BOOL, &node->outputs[0]->type.shape);
+  dp_common_set(node, 0, DP_BOOL, &node->outputs[0]->type->shape);
   return DP_OK;
 }
 

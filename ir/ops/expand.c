@@ -6,7 +6,7 @@ static dp_status infer(dp_node *node) {
   if (!dp_node_attr(node, "shape")) return dp_fail(EX_DATAERR, "shape is missing");
   DP_TRY(dp_common_shape_attr(node, "shape", &shape));
   DP_TRY(dp_shape_broadcast(dp_common_shape(node, 0), &shape, &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

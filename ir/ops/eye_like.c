@@ -5,7 +5,7 @@
 static dp_status infer(dp_node *node) {
   const dp_shape *x = dp_common_shape(node, 0);
   char text[256];
-  int64_t dtype = dp_node_int(node, "dtype", node->inputs[0]->type.dtype);
+  int64_t dtype = dp_node_int(node, "dtype", node->inputs[0]->type->dtype);
   if (x->rank != 2)
     return dp_fail(EX_DATAERR, "the operand has shape %s where a matrix is expected",
                    dp_shape_print(x, text, sizeof text));
@@ -23,7 +23,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_value *above = dp_build(b, "Trilu", 1, &ones, 1, 2, attrs);
   attrs[1] = dp_attr_int("upper", 0);
   dp_value *line = dp_build(b, "Trilu", 1, &above, 1, 2, attrs);
-  out[0] = dp_build_cast(b, line, node->outputs[0]->type.dtype);
+  out[0] = dp_build_cast(b, line, node->outputs[0]->type->dtype);
 }
 
 static const dp_sample samples[] = {

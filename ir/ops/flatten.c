@@ -13,7 +13,7 @@ static dp_status infer(dp_node *node) {
   if (!dp_shape_product(x, 0, cut, &y.dims[0]) || !dp_shape_product(x, cut, x->rank, &y.dims[1]))
     return dp_fail(EX_DATAERR, "shape %s flattens to an extent that is not of the form a * N + b",
                    dp_shape_print(x, text, sizeof text));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -20,7 +20,7 @@ static dp_status infer(dp_node *node) {
   for (int d = 0; d < axis; d++) y.dims[y.rank++] = x->dims[d];
   for (int d = 0; d < indices->rank; d++) y.dims[y.rank++] = indices->dims[d];
   for (int d = axis + 1; d < x->rank; d++) y.dims[y.rank++] = x->dims[d];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -28,11 +28,11 @@ static dp_status infer(dp_node *node) {
 static dp_value *without_padding(dp_builder *b, const dp_node *node, dp_value *dy) {
   dp_value *indices = node->inputs[1];
   const double padding = (double)dp_node_int(node, DP_ATTR_PADDING, 0);
-  dp_value *is = dp_build2(b, "Equal", indices, dp_build_fill(b, indices->type.dtype, padding));
-  dp_shape shape = {.rank = dy->type.shape.rank};  // of the indices, at their position among dy's dims
+  dp_value *is = dp_build2(b, "Equal", indices, dp_build_fill(b, indices->type->dtype, padding));
+  dp_shape shape = {.rank = dy->type->shape.rank};  // of the indices, at their position among dy's dims
   for (int d = 0; d < shape.rank; d++) shape.dims[d] = dp_dim_of(1);
-  for (int d = 0; d < indices->type.shape.rank; d++) shape.dims[axis_of(node) + d] = indices->type.shape.dims[d];
-  dp_value *operands[] = {dp_build_reshape(b, is, &shape), dp_build_fill(b, dy->type.dtype, 0), dy};
+  for (int d = 0; d < indices->type->shape.rank; d++) shape.dims[axis_of(node) + d] = indices->type->shape.dims[d];
+  dp_value *operands[] = {dp_build_reshape(b, is, &shape), dp_build_fill(b, dy->type->dtype, 0), dy};
   return dp_build(b, "Where", 3, operands, 1, 0, NULL);
 }
 
@@ -48,7 +48,7 @@ static void placements(dp_sharding_rules *rules) {
   int axis = axis_of(rules->node);
   for (int d = 0; d < x->rank; d++) {
     int out = d < axis ? d : d == axis ? DP_SUMMED : d - 1 + indices->rank;
-    if (d == axis && rules->node->inputs[0]->type.dtype == DP_BOOL) continue;
+    if (d == axis && rules->node->inputs[0]->type->dtype == DP_BOOL) continue;
     dp_sharding_split(rules, x->dims[d], (int[]){d, DP_WHOLE}, &out);
   }
   for (int d = 0; d < indices->rank; d++) {

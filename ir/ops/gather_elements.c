@@ -5,7 +5,7 @@
 
 static dp_status infer(dp_node *node) {
   DP_TRY(dp_elements_check(node));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, dp_common_shape(node, 1));
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, dp_common_shape(node, 1));
   return DP_OK;
 }
 
@@ -16,7 +16,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
 static void placements(dp_sharding_rules *rules) {
   int axis = dp_elements_axis(rules->node, 0);
   dp_elements_sharding(rules);
-  if (rules->node->inputs[0]->type.dtype != DP_BOOL)
+  if (rules->node->inputs[0]->type->dtype != DP_BOOL)
     dp_sharding_split(rules, dp_common_shape(rules->node, 0)->dims[axis], (int[]){axis, DP_WHOLE}, (int[]){DP_SUMMED});
   dp_sharding_linear(rules, 1);
 }

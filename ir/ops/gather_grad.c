@@ -20,12 +20,12 @@ static dp_status infer(dp_node *node) {
   for (int d = 0; d < indices->rank; d++) y.dims[y.rank++] = indices->dims[d];
   for (int d = axis + 1; d < x.rank; d++) y.dims[y.rank++] = x.dims[d];
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 0), &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &x);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &x);
   return DP_OK;
 }
 
 static void placements(dp_sharding_rules *rules) {
-  const dp_shape *dx = &rules->node->outputs[0]->type.shape, *indices = dp_common_shape(rules->node, 1);
+  const dp_shape *dx = &rules->node->outputs[0]->type->shape, *indices = dp_common_shape(rules->node, 1);
   int axis = axis_of(rules->node);
   for (int d = 0; d < dx->rank; d++) {
     int in = d < axis ? d : d == axis ? DP_WHOLE : d - 1 + indices->rank;
@@ -38,7 +38,7 @@ static void placements(dp_sharding_rules *rules) {
 
 static bool refuses(const dp_node *node, dp_refusal *refusal) {
   *refusal = (dp_refusal){
-      .operand = 1, .bounded = true, .limit = node->outputs[0]->type.shape.dims[axis_of(node)], .negative = true};
+      .operand = 1, .bounded = true, .limit = node->outputs[0]->type->shape.dims[axis_of(node)], .negative = true};
   return true;
 }
 

@@ -14,19 +14,19 @@ static dp_status infer(dp_node *node) {
   if (y.rank + data->rank - batch - depth > DP_MAX_RANK)
     return dp_fail(EX_DATAERR, "the result would have more than %d dims", DP_MAX_RANK);
   for (int d = (int)batch + depth; d < data->rank; d++) y.dims[y.rank++] = data->dims[d];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
 // data [batch, positions, block] and flat [batch, rows] -> [batch, rows, block]
 static dp_value *gather_rows(dp_builder *b, dp_value *data, dp_value *flat) {
-  dp_shape wide = {3, {flat->type.shape.dims[0], flat->type.shape.dims[1], data->type.shape.dims[2]}};
+  dp_shape wide = {3, {flat->type->shape.dims[0], flat->type->shape.dims[1], data->type->shape.dims[2]}};
   return dp_compose_pick(b, data, dp_compose_expand(b, dp_compose_unsqueeze(b, flat, 2), &wide), 1);
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  const dp_shape *data = dp_common_shape(node, 0), *y = &node->outputs[0]->type.shape;
+  const dp_shape *data = dp_common_shape(node, 0), *y = &node->outputs[0]->type->shape;
   int batch = (int)dp_node_int(node, "batch_dims", 0), depth;
   dp_status status = dp_nd_depth(node, batch, &depth);
   if (status) {  // infer has refused the node
@@ -40,10 +40,10 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   }
   dp_dim block, rules;
   bool plain = dp_shape_product(data, batch + depth, data->rank, &block) &&
-               dp_shape_product(&flat->type.shape, batch, flat->type.shape.rank, &rules);
+               dp_shape_product(&flat->type->shape, batch, flat->type->shape.rank, &rules);
   x = dp_compose_merge(b, dp_compose_merge(b, x, batch, batch + depth), 0, batch);
-  dp_shape three = {3, {x->type.shape.dims[0], x->type.shape.dims[1], plain ? block : dp_dim_of(0)}};
-  dp_shape two = {2, {x->type.shape.dims[0], plain ? rules : dp_dim_of(0)}};  // refused by the reshape otherwise
+  dp_shape three = {3, {x->type->shape.dims[0], x->type->shape.dims[1], plain ? block : dp_dim_of(0)}};
+  dp_shape two = {2, {x->type->shape.dims[0], plain ? rules : dp_dim_of(0)}};  // refused by the reshape otherwise
   out[0] = dp_build_reshape(b, gather_rows(b, dp_build_reshape(b, x, &three), dp_build_reshape(b, flat, &two)), y);
 }
 

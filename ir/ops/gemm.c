@@ -24,7 +24,7 @@ static extents extents_of(const dp_node *node) {
 // Integers are multiplied by whole numbers only, so that sums of parts give the sum.
 static dp_status check_factors(const dp_node *node) {
   static const char *const names[] = {"alpha", "beta"};
-  for (int i = 0; i < 2 && !dp_type_is_float(node->inputs[0]->type.dtype); i++) {
+  for (int i = 0; i < 2 && !dp_type_is_float(node->inputs[0]->type->dtype); i++) {
     double factor = dp_node_float(node, names[i], 1);
     if (!(factor == trunc(factor) && fabs(factor) <= INT32_MAX))
       return dp_fail(EX_DATAERR, "%s is %g where the operands are integers: a whole number of 32 bits is expected",
@@ -51,7 +51,7 @@ static dp_status infer(dp_node *node) {
     DP_TRY(dp_shape_broadcast(c, &y, &both));
     DP_TRY(dp_status_context(dp_common_expect("the product plus C", &both, &y), "C cannot be larger than the product"));
   }
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -61,7 +61,7 @@ static dp_value *product(dp_builder *b, dp_value *x, dp_value *y, bool trans_x, 
 }
 
 static dp_value *scaled(dp_builder *b, dp_value *x, double by) {
-  return by == 1 ? x : dp_build2(b, "Mul", x, dp_build_fill(b, x->type.dtype, by));
+  return by == 1 ? x : dp_build2(b, "Mul", x, dp_build_fill(b, x->type->dtype, by));
 }
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
@@ -80,7 +80,7 @@ static int along(const dp_node *node, int d) {
   if (!dp_common_operand(node, 2)) return DP_WHOLE;
   const dp_shape *c = dp_common_shape(node, 2);
   int own = d - (2 - c->rank);
-  return own >= 0 && dp_dim_equal(c->dims[own], node->outputs[0]->type.shape.dims[d]) ? own : DP_WHOLE;
+  return own >= 0 && dp_dim_equal(c->dims[own], node->outputs[0]->type->shape.dims[d]) ? own : DP_WHOLE;
 }
 
 static void placements(dp_sharding_rules *rules) {

@@ -125,7 +125,7 @@ dp_status dp_geometry_infer_pool(dp_node *node) {
       return dp_fail(
           EX_DATAERR, "pads of %lld and %lld leave a window of %lld with nothing but padding (spatial dim %d)",
           (long long)g.pad_begin[i], (long long)g.pad_end[i], (long long)((g.kernel[i] - 1) * g.dilation[i] + 1), i);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -6,7 +6,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   const dp_shape *x = dp_common_shape(node, 0);
   int64_t axes[DP_MAX_RANK];
   size_t n_axes = dp_global_pool_axes(x, axes);
-  dp_value *count = dp_build_count(b, x, axes, n_axes, dy[0]->type.dtype);
+  dp_value *count = dp_build_count(b, x, axes, n_axes, dy[0]->type->dtype);
   dp_value *share = dp_build2(b, "Div", dy[0], count);
   dp_attr shape = dp_attr_dims(b->graph->arena, "shape", x);
   dx[0] = dp_build(b, "Expand", 1, &share, 1, 1, &shape);

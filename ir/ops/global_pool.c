@@ -8,7 +8,7 @@ dp_status dp_global_pool_infer(dp_node *node) {
     return dp_fail(EX_DATAERR, "the operand has shape %s; [N, C, spatial extents...] is expected",
                    dp_shape_print(&y, text, sizeof text));
   for (int d = 2; d < y.rank; d++) y.dims[d] = dp_dim_of(1);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -19,6 +19,6 @@ size_t dp_global_pool_axes(const dp_shape *x, int64_t axes[DP_MAX_RANK]) {
 
 dp_value *dp_global_pool_reduce(dp_builder *b, const char *op, dp_value *x) {
   int64_t axes[DP_MAX_RANK];
-  size_t n_axes = dp_global_pool_axes(&x->type.shape, axes);
+  size_t n_axes = dp_global_pool_axes(&x->type->shape, axes);
   return dp_build_reduce(b, op, x, axes, n_axes, true);
 }

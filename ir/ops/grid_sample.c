@@ -59,7 +59,7 @@ static dp_status infer(dp_node *node) {
                    "X has shape %s and the grid %s; [N, C, d...] and [N, e..., dims] with 1 to %d spatial dims of "
                    "plain numbers are expected",
                    dp_shape_print(x, a, sizeof a), dp_shape_print(grid, b, sizeof b), MAX_SPATIAL);
-  dp_common_set(node, 0, node->inputs[X]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[X]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -125,7 +125,7 @@ static taps taps_of(const sampling *s, dp_value *g, int64_t extent) {
     if (s->mode == CUBIC) position = inside(s, position, extent);
     dp_value *near = held(s, position, extent);
     if (!strcmp(s->padding, "zeros")) {
-      dp_value *is = dp_build_cast(b, dp_build2(b, "Equal", position, near), g->type.dtype);
+      dp_value *is = dp_build_cast(b, dp_build2(b, "Equal", position, near), g->type->dtype);
       t.weight[i] = t.weight[i] ? dp_build2(b, "Mul", t.weight[i], is) : is;
     }
     t.index[i] = dp_build_cast(b, near, DP_INT64);
@@ -139,9 +139,9 @@ static dp_value *sum_up(const sampling *s, dp_value *x, const taps *t, const dp_
                         dp_value *weight, dp_value *sum) {
   dp_builder *b = s->b;
   if (d == s->rank) {
-    dp_shape wide = {3, {s->batch, x->type.shape.dims[1], s->positions}};
+    dp_shape wide = {3, {s->batch, x->type->shape.dims[1], s->positions}};
     dp_value *y = dp_compose_pick(b, x, dp_compose_expand(b, dp_compose_unsqueeze(b, index, 1), &wide), 2);
-    if (weight) y = dp_build2(b, "Mul", y, dp_build_cast(b, dp_compose_unsqueeze(b, weight, 1), x->type.dtype));
+    if (weight) y = dp_build2(b, "Mul", y, dp_build_cast(b, dp_compose_unsqueeze(b, weight, 1), x->type->dtype));
     return sum ? dp_build2(b, "Add", sum, y) : y;
   }
   for (int i = 0; i < t[d].count; i++) {
@@ -166,13 +166,13 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   taps t[MAX_SPATIAL] = {0};
   dp_value *points = dp_compose_merge(b, in[GRID], 1, grid->rank - 1);
   // float16 cannot represent a position in X beyond a few thousand.
-  if (points->type.dtype != DP_FLOAT64) points = dp_build_cast(b, points, DP_FLOAT32);
-  s.positions = points->type.shape.dims[1];
+  if (points->type->dtype != DP_FLOAT64) points = dp_build_cast(b, points, DP_FLOAT32);
+  s.positions = points->type->shape.dims[1];
   for (int d = 0; d < s.rank && !b->status; d++)
     t[d] = taps_of(&s, dp_compose_take(b, points, 2, s.rank - 1 - d), x->dims[2 + d].offset);
   if (b->status) return;
   dp_value *y = sum_up(&s, dp_compose_merge(b, in[X], 2, x->rank), t, x, 0, NULL, NULL, NULL);
-  out[0] = dp_build_reshape(b, y, &node->outputs[0]->type.shape);
+  out[0] = dp_build_reshape(b, y, &node->outputs[0]->type->shape);
 }
 
 static const dp_sample samples[] = {

@@ -38,8 +38,8 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_batch_normalization_groups(node, &saved));
   double epsilon = dp_node_float(node, "epsilon", 1e-5);
   if (!(epsilon >= 0)) return dp_fail(EX_DATAERR, "epsilon is %g where 0 or more is expected", epsilon);
-  const dp_dtype dtype = node->inputs[SCALE]->type.dtype;
-  dp_common_set(node, Y, node->inputs[X]->type.dtype, dp_common_shape(node, X));
+  const dp_dtype dtype = node->inputs[SCALE]->type->dtype;
+  dp_common_set(node, Y, node->inputs[X]->type->dtype, dp_common_shape(node, X));
   for (int i = SAVED_MEAN; i <= SAVED_INVSTD; i++) dp_common_set(node, i, dtype, &saved);
   for (int i = BATCH_MEAN; i < RESULTS; i++) dp_common_set(node, i, dtype, dp_common_shape(node, SCALE));
   return DP_OK;

@@ -2,7 +2,7 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *y = node->outputs[0], *zero = dp_build_fill(b, y->type.dtype, 0);
+  dp_value *y = node->outputs[0], *zero = dp_build_fill(b, y->type->dtype, 0);
   dp_value *inside = dp_elementwise_with(b, "Mul", dy[0], dp_node_float(node, "alpha", 0.2));
   dx[0] = dp_piecewise_where(b, "Greater", y, 0, dp_piecewise_where(b, "Less", y, 1, inside, zero), zero);
 }

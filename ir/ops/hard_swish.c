@@ -2,7 +2,8 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type.dtype, 0), *one = dp_build_fill(b, x->type.dtype, 1);
+  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type->dtype, 0),
+           *one = dp_build_fill(b, x->type->dtype, 1);
   dp_value *line = dp_elementwise_with(b, "Add", dp_elementwise_with(b, "Div", x, 3), 0.5);
   dp_value *slope = dp_piecewise_where(b, "Greater", x, -3, line, zero);
   dx[0] = dp_build2(b, "Mul", dy[0], dp_piecewise_where(b, "Less", x, 3, slope, one));

@@ -23,7 +23,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_value *range = dp_compose_range(b, DP_INT64, 0, 1, x->dims[axis].offset);
   dp_value *best = dp_build(b, "ArgMax", 1, in, 1, 1, &attr);
   dp_value *is = dp_build2(b, "Equal", best, dp_build_reshape(b, range, &along));
-  out[0] = dp_build_cast(b, is, in[0]->type.dtype);
+  out[0] = dp_build_cast(b, is, in[0]->type->dtype);
 }
 
 static const dp_sample samples[] = {

@@ -12,8 +12,8 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_normalization_inner_check(node, &inner));
   for (int d = dp_normalization_inner_axis(node); d < x->rank; d++) outer.dims[d] = dp_dim_of(1);
   if (dp_common_operand(node, BIAS)) DP_TRY(dp_common_expect("bias", dp_common_shape(node, BIAS), &inner));
-  dp_common_set(node, Y, node->inputs[X]->type.dtype, x);
-  for (int i = MEAN; i < RESULTS; i++) dp_common_set(node, i, node->inputs[X]->type.dtype, &outer);
+  dp_common_set(node, Y, node->inputs[X]->type->dtype, x);
+  for (int i = MEAN; i < RESULTS; i++) dp_common_set(node, i, node->inputs[X]->type->dtype, &outer);
   return DP_OK;
 }
 
@@ -26,7 +26,7 @@ static dp_value *through_statistics(dp_builder *b, const dp_node *node, dp_value
   const dp_shape *x = dp_common_shape(node, X);
   int64_t axes[DP_MAX_RANK];
   const size_t n_axes = dp_normalization_inner_axes(node, axes);
-  dp_value *count = dp_build_count(b, x, axes, n_axes, node->inputs[X]->type.dtype), *sum = NULL;
+  dp_value *count = dp_build_count(b, x, axes, n_axes, node->inputs[X]->type->dtype), *sum = NULL;
   if (dmean) {
     dp_attr shape = dp_attr_dims(b->graph->arena, "shape", x);
     sum = dp_build(b, "Expand", 1, &dmean, 1, 1, &shape);

@@ -2,8 +2,8 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *one = dp_build_fill(b, x->type.dtype, 1);
-  dp_value *slope = dp_build_fill(b, x->type.dtype, dp_node_float(node, "alpha", 0.01));
+  dp_value *x = node->inputs[0], *one = dp_build_fill(b, x->type->dtype, 1);
+  dp_value *slope = dp_build_fill(b, x->type->dtype, dp_node_float(node, "alpha", 0.01));
   dx[0] = dp_build2(b, "Mul", dy[0], dp_piecewise_where(b, "Less", x, 0, slope, one));
 }
 

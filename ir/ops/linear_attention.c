@@ -90,10 +90,10 @@ static dp_status infer(dp_node *node) {
   DP_TRY(extents_of(node, &e));
   dp_shape y = *dp_common_shape(node, QUERY), state = state_of(&e);
   const dp_value *past = dp_common_operand(node, PAST);
-  if (past) DP_TRY(dp_common_expect("past_state", &past->type.shape, &state));
+  if (past) DP_TRY(dp_common_expect("past_state", &past->type->shape, &state));
   y.dims[2] = dp_dim_of(e.heads * e.shared * e.d_v);
-  dp_common_set(node, 0, node->inputs[QUERY]->type.dtype, &y);
-  dp_common_set(node, 1, past ? past->type.dtype : node->inputs[QUERY]->type.dtype, &state);
+  dp_common_set(node, 0, node->inputs[QUERY]->type->dtype, &y);
+  dp_common_set(node, 1, past ? past->type->dtype : node->inputs[QUERY]->type->dtype, &state);
   return DP_OK;
 }
 
@@ -142,10 +142,10 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
     dp_status_free(status);
     return;
   }
-  dp_dtype dtype = in[QUERY]->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
+  dp_dtype dtype = in[QUERY]->type->dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   dp_value *state, *y = dp_compose_swap(b, run(b, node, in, &e, dtype, &state), 0, 1);
-  out[0] = dp_build_cast(b, dp_build_reshape(b, y, &node->outputs[0]->type.shape), node->outputs[0]->type.dtype);
-  if (dp_common_result(node, 1)) out[1] = dp_build_cast(b, state, node->outputs[1]->type.dtype);
+  out[0] = dp_build_cast(b, dp_build_reshape(b, y, &node->outputs[0]->type->shape), node->outputs[0]->type->dtype);
+  if (dp_common_result(node, 1)) out[1] = dp_build_cast(b, state, node->outputs[1]->type->dtype);
 }
 
 static const dp_sample samples[] = {

@@ -16,7 +16,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   if (axis < 0) axis += dp_common_shape(node, 0)->rank;
   const char *reduction = dp_node_int(node, "p", 2) == 1 ? "ReduceL1" : "ReduceL2";
   dp_value *norm = dp_build_reduce(b, reduction, in[0], &axis, 1, true);
-  dp_value *one = dp_build_fill(b, norm->type.dtype, 1);
+  dp_value *one = dp_build_fill(b, norm->type->dtype, 1);
   out[0] = dp_build2(b, "Div", in[0], dp_piecewise_where(b, "Equal", norm, 0, one, norm));
 }
 

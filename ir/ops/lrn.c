@@ -19,7 +19,7 @@ static dp_status infer(dp_node *node) {
 // The mean over a window of channels.
 static dp_value *mean_of(dp_builder *b, dp_value *squares, int64_t size) {
   dp_arena *arena = b->graph->arena;
-  const dp_shape *x = &squares->type.shape;
+  const dp_shape *x = &squares->type->shape;
   dp_dim rest;
   if (!dp_shape_product(x, 2, x->rank, &rest)) rest = dp_dim_of(0);  // refused by the reshape
   dp_shape flat = {4, {x->dims[0], dp_dim_of(1), x->dims[1], rest}};

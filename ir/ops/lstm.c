@@ -36,7 +36,7 @@ static void lstm_step(const dp_recurrent *r, dp_value *x, dp_value *states[DP_RE
 
 static dp_status infer(dp_node *node) {
   DP_TRY(dp_recurrent_infer(node, &cell));
-  const dp_shape *states = &node->inputs[DP_RECURRENT_R]->type.shape;
+  const dp_shape *states = &node->inputs[DP_RECURRENT_R]->type->shape;
   if (!dp_common_operand(node, 7)) return DP_OK;
   dp_shape peepholes = {2, {states->dims[0], dp_dim_of(3 * states->dims[2].offset)}};
   return dp_common_expect("P", dp_common_shape(node, 7), &peepholes);

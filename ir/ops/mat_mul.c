@@ -30,7 +30,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_shape_broadcast(&batch_a, &batch_b, &y));
   if (p.a_m >= 0) y.dims[y.rank++] = a->dims[p.a_m];
   if (p.b_n >= 0) y.dims[y.rank++] = b->dims[p.b_n];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -45,7 +45,7 @@ static dp_value *gemm(dp_builder *b, dp_value *x, bool trans_x, dp_value *y, boo
 
 static dp_value *transposed(dp_builder *b, dp_value *x) {
   int64_t perm[DP_MAX_RANK];
-  int rank = x->type.shape.rank;
+  int rank = x->type->shape.rank;
   for (int i = 0; i < rank; i++) perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
   dp_attr attr = dp_attr_ints(b->graph->arena, "perm", perm, (size_t)rank);
   return dp_build(b, "Transpose", 1, &x, 1, 1, &attr);
@@ -53,7 +53,7 @@ static dp_value *transposed(dp_builder *b, dp_value *x) {
 
 // Several matrices times one: all rows in one product, so that the weight's gradient is one product too.
 static bool flat_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_value **dx) {
-  const dp_shape *x = dp_common_shape(node, 0), *w = dp_common_shape(node, 1), *y = &dy->type.shape;
+  const dp_shape *x = dp_common_shape(node, 0), *w = dp_common_shape(node, 1), *y = &dy->type->shape;
   dp_shape sharding_x = {.rank = 2}, sharding_y = {.rank = 2};
   if (w->rank != 2 || x->rank < 2 || !dp_shape_product(x, 0, x->rank - 1, &sharding_x.dims[0])) return false;
   sharding_y.dims[0] = sharding_x.dims[0];
@@ -70,7 +70,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dys, d
   const dp_shape *sa = dp_common_shape(node, 0), *sb = dp_common_shape(node, 1);
   // Vectors become matrices, here and in dy.
   dp_dim one = dp_dim_of(1);
-  dp_shape ma = *sa, mb = *sb, my = dys[0]->type.shape;
+  dp_shape ma = *sa, mb = *sb, my = dys[0]->type->shape;
   if (sa->rank == 1) ma = (dp_shape){.rank = 2, .dims = {one, sa->dims[0]}};
   if (sb->rank == 1) mb = (dp_shape){.rank = 2, .dims = {sb->dims[0], one}};
   my.rank -= (sa->rank > 1) + (sb->rank > 1);
@@ -86,7 +86,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dys, d
 
 static void placements(dp_sharding_rules *rules) {
   const dp_node *node = rules->node;
-  const dp_shape *a = dp_common_shape(node, 0), *b = dp_common_shape(node, 1), *y = &node->outputs[0]->type.shape;
+  const dp_shape *a = dp_common_shape(node, 0), *b = dp_common_shape(node, 1), *y = &node->outputs[0]->type->shape;
   matrix_dims p = matrix_dims_of(a, b);
   int batch = y->rank - (p.a_m >= 0) - (p.b_n >= 0);
   for (int d = 0; d < batch; d++) {
@@ -106,7 +106,7 @@ static void placements(dp_sharding_rules *rules) {
 static dp_cost cost(const dp_node *node, int64_t n) {
   const dp_shape *a = dp_common_shape(node, 0);
   double k = (double)dp_dim_at(a->dims[a->rank - 1], n);
-  return dp_common_cost(node, n, 2 * k * (double)dp_shape_count(&node->outputs[0]->type.shape, n));
+  return dp_common_cost(node, n, 2 * k * (double)dp_shape_count(&node->outputs[0]->type->shape, n));
 }
 
 static const dp_sample samples[] = {

@@ -10,7 +10,7 @@ static dp_status infer(dp_node *node) {
   if (order != 0 && order != 1)
     return dp_fail(EX_DATAERR, "storage_order is %lld where 0 or 1 is expected", (long long)order);
   DP_TRY(dp_geometry_infer_pool(node));
-  dp_common_set(node, 1, DP_INT64, &node->outputs[0]->type.shape);
+  dp_common_set(node, 1, DP_INT64, &node->outputs[0]->type->shape);
   return DP_OK;
 }
 

@@ -47,7 +47,7 @@ static dp_status read_attributes(const dp_node *node, dp_shape *pooled, dp_shape
 static dp_status infer(dp_node *node) {
   dp_shape pooled, y;
   DP_TRY(read_attributes(node, &pooled, &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -64,14 +64,14 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   if (!dp_shape_product(&pooled, 0, rank, &total)) total = dp_dim_of(0);  // refused by the reshape
   dp_shape flat = {1, {total}};
   dp_attr axis = dp_attr_int("axis", 0);
-  dp_value *operands[] = {dp_compose_filled(b, in[0]->type.dtype, &flat, 0), dp_compose_merge(b, in[1], 0, rank),
+  dp_value *operands[] = {dp_compose_filled(b, in[0]->type->dtype, &flat, 0), dp_compose_merge(b, in[1], 0, rank),
                           dp_compose_merge(b, in[0], 0, rank)};
   dp_value *made = dp_build_reshape(b, dp_build(b, "ScatterElements", 3, operands, 1, 1, &axis), &pooled);
   for (int d = 2; d < rank; d++) {
-    dp_shape more = made->type.shape;
+    dp_shape more = made->type->shape;
     if (dp_dim_equal(y.dims[d], pooled.dims[d])) continue;
     more.dims[d] = dp_dim_of(y.dims[d].offset - pooled.dims[d].offset);
-    made = dp_compose_concat(b, made, dp_compose_filled(b, made->type.dtype, &more, 0), d);
+    made = dp_compose_concat(b, made, dp_compose_filled(b, made->type->dtype, &more, 0), d);
   }
   out[0] = made;
 }

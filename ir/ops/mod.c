@@ -3,7 +3,7 @@
 #include "ir/ops/elementwise.h"
 
 static dp_status infer(dp_node *node) {
-  if (dp_type_is_float(node->inputs[0]->type.dtype) && !dp_node_int(node, "fmod", 0))
+  if (dp_type_is_float(node->inputs[0]->type->dtype) && !dp_node_int(node, "fmod", 0))
     return dp_fail(EX_DATAERR, "fmod is 0, but floats need 1");
   return dp_elementwise_infer(node);
 }

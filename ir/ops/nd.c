@@ -20,7 +20,7 @@ dp_status dp_nd_depth(const dp_node *node, int batch, int *depth) {
 }
 
 dp_value *dp_nd_flat(dp_builder *b, dp_value *indices, const dp_shape *data, int batch, int depth) {
-  int last = indices->type.shape.rank - 1;
+  int last = indices->type->shape.rank - 1;
   if (depth == 1) return dp_compose_take(b, indices, last, 0);  // its user counts from the end, and refuses it
   dp_value *flat = NULL, *good = NULL, *zero = dp_build_fill(b, DP_INT64, 0);
   int64_t dims[DP_MAX_RANK];

@@ -9,26 +9,26 @@
 static dp_status infer(dp_node *node) {
   dp_shape scalar = {0};
   DP_TRY(dp_cross_entropy_check(node, 2));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype,
+  dp_common_set(node, 0, node->inputs[0]->type->dtype,
                 dp_cross_entropy_per_label(node) ? dp_common_shape(node, 1) : &scalar);
   return DP_OK;
 }
 
 static dp_value *sum(dp_builder *b, dp_value *x) {
   int64_t axes[DP_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  return dp_build_reduce(b, "ReduceSum", x, axes, (size_t)x->type.shape.rank, false);
+  return dp_build_reduce(b, "ReduceSum", x, axes, (size_t)x->type->shape.rank, false);
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   const char *reduction = dp_node_string(node, "reduction", "mean");
   dp_value *weights = dp_common_operand(node, 2) ? in[2] : NULL;
-  dp_value *counted = dp_cross_entropy_weights(b, node, in[1], weights, in[0]->type.dtype);
+  dp_value *counted = dp_cross_entropy_weights(b, node, in[1], weights, in[0]->type->dtype);
   dp_value *classes = dp_cross_entropy_known(b, node, in[1], dp_common_shape(node, 0)->dims[1]);
   dp_value *picked = dp_compose_pick(b, in[0], dp_compose_unsqueeze(b, classes, 1), 1);
-  dp_value *loss = dp_build1(b, "Neg", dp_build_reshape(b, picked, &in[1]->type.shape));
+  dp_value *loss = dp_build1(b, "Neg", dp_build_reshape(b, picked, &in[1]->type->shape));
   if (dp_node_attr(node, "ignore_index")) {  // whose entry may be infinite
-    dp_value *none = dp_build_fill(b, loss->type.dtype, 0);
+    dp_value *none = dp_build_fill(b, loss->type->dtype, 0);
     loss = dp_compose_where(b, dp_cross_entropy_seen(b, node, in[1]), loss, none);
   }
   if (weights) loss = dp_build2(b, "Mul", loss, counted);

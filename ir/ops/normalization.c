@@ -13,7 +13,7 @@ dp_normalization dp_normalization_make(dp_builder *b, dp_value *x, const int64_t
   if (!n.invstd) {
     dp_value *variance = mean_of(b, &n, dp_build2(b, "Mul", centred, centred));
     dp_value *std = dp_build1(b, "Sqrt", dp_elementwise_with(b, "Add", variance, epsilon));
-    n.invstd = dp_build2(b, "Div", dp_build_fill(b, x->type.dtype, 1), std);
+    n.invstd = dp_build2(b, "Div", dp_build_fill(b, x->type->dtype, 1), std);
   }
   n.h = dp_build2(b, "Mul", centred, n.invstd);
   return n;
@@ -95,7 +95,7 @@ dp_status dp_normalization_groups_infer(dp_node *node, int64_t groups) {
 }
 
 static dp_normalization normalize(dp_builder *b, const dp_node *node, dp_value *x, dp_shape *shape, int64_t groups) {
-  if (!grouped(&x->type.shape, groups, shape)) return (dp_normalization){.h = x, .invstd = x};  // refused by infer
+  if (!grouped(&x->type->shape, groups, shape)) return (dp_normalization){.h = x, .invstd = x};  // refused by infer
   double epsilon = dp_node_float(node, "epsilon", 1e-5);
   return dp_normalization_make(b, dp_build_reshape(b, x, shape), kInside, 1, epsilon, true, NULL, NULL);
 }
@@ -128,7 +128,7 @@ void dp_normalization_groups_sharding(dp_sharding_rules *rules, int64_t groups) 
 }
 
 dp_value *dp_normalization_groups_decompose(dp_builder *b, const dp_node *node, int64_t groups, dp_value *const *in) {
-  const dp_shape *x = &in[X]->type.shape;
+  const dp_shape *x = &in[X]->type->shape;
   dp_shape shape;
   dp_normalization n = normalize(b, node, in[X], &shape, groups);
   dp_value *scaled = dp_build2(b, "Mul", dp_build_reshape(b, n.h, x), dp_batch_normalization_wide(b, in[SCALE], x));

@@ -6,7 +6,7 @@ enum { DX, DSCALE, DBIAS };
 
 dp_status dp_normalization_grad_infer(dp_node *node) {
   const dp_shape *x = dp_common_shape(node, X);
-  const dp_dtype dtype = node->inputs[X]->type.dtype;
+  const dp_dtype dtype = node->inputs[X]->type->dtype;
   dp_shape inner;
   DP_TRY(dp_normalization_inner_check(node, &inner));
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, DY), x));
@@ -24,7 +24,7 @@ void dp_normalization_grad_sharding(dp_sharding_rules *rules) {
 
 void dp_normalization_grad_decompose(dp_builder *b, const dp_node *node, dp_value *const *in, bool about_mean,
                                      dp_value **out) {
-  const dp_shape *scale = &in[SCALE]->type.shape;
+  const dp_shape *scale = &in[SCALE]->type->shape;
   int64_t axes[DP_MAX_RANK];
   const size_t n_axes = dp_normalization_inner_axes(node, axes);
   dp_normalization n =

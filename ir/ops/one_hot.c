@@ -18,16 +18,16 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_common_axis("axis", dp_node_int(node, "axis", -1), y.rank, &axis));
   DP_TRY(dp_common_expect("values", dp_common_shape(node, 2), &two));
   for (int d = 0; d < y.rank; d++) y.dims[d] = d == axis ? dp_dim_of(depth) : x->dims[d - (d > axis)];
-  dp_common_set(node, 0, node->inputs[2]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[2]->type->dtype, &y);
   return DP_OK;
 }
 
 // The values' gradients: dy summed over the hot positions, and over the others.
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   static const double bits[] = {0, 1};
-  dp_dtype dtype = dy[0]->type.dtype;
+  dp_dtype dtype = dy[0]->type->dtype;
   int64_t axes[DP_MAX_RANK];
-  int rank = dy[0]->type.shape.rank;
+  int rank = dy[0]->type->shape.rank;
   dp_shape one = {.rank = 1, .dims = {dp_dim_of(1)}};
   if (node->inputs[2]->kind == DP_VALUE_CONSTANT) return;
   for (int d = 0; d < rank; d++) axes[d] = d;

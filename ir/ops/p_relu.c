@@ -9,8 +9,8 @@ static dp_status infer(dp_node *node) {
 }
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type.dtype, 0);
-  dp_value *slope = dp_piecewise_where(b, "Less", x, 0, node->inputs[1], dp_build_fill(b, x->type.dtype, 1));
+  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type->dtype, 0);
+  dp_value *slope = dp_piecewise_where(b, "Less", x, 0, node->inputs[1], dp_build_fill(b, x->type->dtype, 1));
   dx[0] = dp_build2(b, "Mul", dy[0], slope);
   dp_elementwise_give(b, node, 1, dp_piecewise_where(b, "Less", x, 0, dp_build2(b, "Mul", dy[0], x), zero), dx);
 }

@@ -46,7 +46,7 @@ static dp_status infer(dp_node *node) {
       return dp_fail(EX_DATAERR, "dim %d is empty: there is nothing to pad it with", d);
     y.dims[d] = dp_dim_of(sum);
   }
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -55,7 +55,7 @@ static dp_value *gather_back(dp_builder *b, const dp_pad *p, const dp_shape *x, 
   dp_arena *arena = b->graph->arena;
   for (int d = 0; d < x->rank; d++) {
     if (!pads_dim(p, d)) continue;
-    dp_shape shape = dy->type.shape;
+    dp_shape shape = dy->type->shape;
     int64_t count = shape.dims[d].offset, *from = dp_alloc_n(arena, (size_t)count, sizeof *from);
     for (int64_t i = 0; i < count; i++) from[i] = dp_pad_from(p->mode, i, p->begin[d], x->dims[d].offset);
     dp_tensor *tensor = dp_alloc(arena, sizeof *tensor);
@@ -82,7 +82,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   for (int d = 0; d < x->rank; d++) {
     back[d] = -p.begin[d];
     back[d + x->rank] = -p.end[d];
-    if (p.mode != DP_PAD_CONSTANT && pads_dim(&p, d) && dy[0]->type.shape.dims[d].offset > LARGEST_TABLE && !b->status)
+    if (p.mode != DP_PAD_CONSTANT && pads_dim(&p, d) && dy[0]->type->shape.dims[d].offset > LARGEST_TABLE && !b->status)
       b->status = dp_fail(EX_DATAERR, "dim %d of a padded tensor is too large for a gradient", d);
   }
   if (b->status) return;

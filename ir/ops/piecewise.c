@@ -8,12 +8,12 @@ dp_value *dp_piecewise_where(dp_builder *builder, const char *comparison, dp_val
 }
 
 dp_value *dp_piecewise_of(dp_builder *builder, const char *op, double number, dp_value *a) {
-  return dp_build2(builder, op, dp_build_fill(builder, a->type.dtype, number), a);
+  return dp_build2(builder, op, dp_build_fill(builder, a->type->dtype, number), a);
 }
 
 dp_status dp_piecewise_infer_bool(dp_node *node) {
   DP_TRY(dp_elementwise_infer(node));
-  dp_common_set(node, 0, DP_BOOL, &node->outputs[0]->type.shape);
+  dp_common_set(node, 0, DP_BOOL, &node->outputs[0]->type->shape);
   return DP_OK;
 }
 

@@ -3,14 +3,14 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *y = node->inputs[1], *zero = dp_build_fill(b, x->type.dtype, 0);
-  dp_value *power = dp_build_cast(b, y, x->type.dtype);
+  dp_value *x = node->inputs[0], *y = node->inputs[1], *zero = dp_build_fill(b, x->type->dtype, 0);
+  dp_value *power = dp_build_cast(b, y, x->type->dtype);
   dp_value *less = dp_build2(b, "Pow", x, dp_elementwise_with(b, "Sub", power, 1));
   dp_value *to_x = dp_build2(b, "Mul", dy[0], dp_build2(b, "Mul", power, less));
   dp_elementwise_give(b, node, 0, dp_piecewise_where(b, "Equal", power, 0, zero, to_x), dx);
-  if (!dp_type_is_float(y->type.dtype) || y->kind == DP_VALUE_CONSTANT) return;
+  if (!dp_type_is_float(y->type->dtype) || y->kind == DP_VALUE_CONSTANT) return;
   dp_value *to_y = dp_build2(b, "Mul", dy[0], dp_build2(b, "Mul", node->outputs[0], dp_build1(b, "Log", x)));
-  dp_elementwise_give(b, node, 1, dp_build_cast(b, dp_piecewise_where(b, "Equal", x, 0, zero, to_y), y->type.dtype),
+  dp_elementwise_give(b, node, 1, dp_build_cast(b, dp_piecewise_where(b, "Equal", x, 0, zero, to_y), y->type->dtype),
                       dx);
 }
 

@@ -17,7 +17,7 @@ static dp_status infer(dp_node *node) {
     if (i != W) DP_TRY(dp_quantize_check_side(node, i, each ? &channels : &one, each ? 0 : -1));
   }
   if (dp_common_operand(node, BIAS)) DP_TRY(dp_common_expect("B", dp_common_shape(node, BIAS), &channels));
-  dp_common_set(node, 0, node->inputs[Y_ZERO]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[Y_ZERO]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -31,7 +31,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_value *sums = dp_build(b, "Conv", bias ? 3 : 2, terms, 1, node->n_attrs, node->attrs);
   out[0] = dp_quantize_rescale(b, sums, dp_quantize_side(b, in[X_SCALE], 0, 0),
                                dp_quantize_side(b, in[W_SCALE], 1, rank), dp_quantize_side(b, in[Y_SCALE], 0, 0),
-                               dp_quantize_side(b, in[Y_ZERO], 0, 0), node->outputs[0]->type.dtype);
+                               dp_quantize_side(b, in[Y_ZERO], 0, 0), node->outputs[0]->type->dtype);
 }
 
 static const dp_sample samples[] = {

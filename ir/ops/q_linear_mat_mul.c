@@ -15,8 +15,9 @@ static dp_shape scaled(const dp_shape *x, int summed, bool matrices) {
 }
 
 static dp_status infer(dp_node *node) {
-  const dp_shape *a = dp_common_shape(node, A), *b = dp_common_shape(node, B), *y = &node->outputs[0]->type.shape;
-  DP_TRY(dp_quantize_infer_product(node, A, B, node->inputs[Y_ZERO]->type.dtype));
+  const dp_shape *a = dp_common_shape(node, A), *b = dp_common_shape(node, B);
+  DP_TRY(dp_quantize_infer_product(node, A, B, node->inputs[Y_ZERO]->type->dtype));
+  const dp_shape *y = &node->outputs[0]->type->shape;
   bool matrices = a->rank > 1 && b->rank > 1;
   dp_shape a_scaled = scaled(a, a->rank - 1, matrices), b_scaled = scaled(b, b->rank - 2, matrices);
   DP_TRY(dp_quantize_check_side(node, A_SCALE, &a_scaled, a_scaled.rank - 2));
@@ -30,7 +31,7 @@ static dp_status infer(dp_node *node) {
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
   int a_rank = dp_common_shape(node, A)->rank, b_rank = dp_common_shape(node, B)->rank;
-  int y_rank = node->outputs[0]->type.shape.rank;
+  int y_rank = node->outputs[0]->type->shape.rank;
   dp_value *side[Y_ZERO + 1];
   for (int i = A_SCALE; i <= A_ZERO; i++) side[i] = dp_quantize_side(b, in[i], a_rank - 2, a_rank);
   for (int i = B_SCALE; i <= B_ZERO; i++) side[i] = dp_quantize_side(b, in[i], b_rank - 1, b_rank);
@@ -38,7 +39,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_value *sums = dp_build2(b, "MatMul", dp_quantize_centred(b, in[A], side[A_ZERO], DP_INT32),
                              dp_quantize_centred(b, in[B], side[B_ZERO], DP_INT32));
   out[0] = dp_quantize_rescale(b, sums, side[A_SCALE], side[B_SCALE], side[Y_SCALE], side[Y_ZERO],
-                               node->outputs[0]->type.dtype);
+                               node->outputs[0]->type->dtype);
 }
 
 static const dp_sample samples[] = {

@@ -30,7 +30,7 @@ dp_status dp_quantize_check(const char *what, const dp_shape *scale, const dp_sh
 }
 
 dp_value *dp_quantize_along(dp_builder *builder, dp_value *v, int dim, int rank) {
-  const dp_shape *shape = &v->type.shape;
+  const dp_shape *shape = &v->type->shape;
   dp_shape wide = {.rank = is_single(shape) ? 0 : rank};
   for (int d = 0; d < wide.rank; d++) wide.dims[d] = d == dim ? shape->dims[shape->rank - 1] : dp_dim_of(1);
   return dp_build_reshape(builder, v, &wide);
@@ -70,7 +70,7 @@ dp_value *dp_quantize_round(dp_builder *builder, dp_value *v, dp_value *zero, dp
       [DP_UINT2] = {0, 3},
   };
   // float16 cannot represent all 16-bit integers.
-  dp_dtype wide = v->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
+  dp_dtype wide = v->type->dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   v = dp_build_cast(builder, dp_build1(builder, "Round", v), wide);
   if (zero) v = dp_build2(builder, "Add", v, dp_build_cast(builder, zero, wide));
   dp_attr range[] = {dp_attr_float("min", ranges[to].low), dp_attr_float("max", ranges[to].high)};
@@ -86,7 +86,7 @@ dp_status dp_quantize_infer_product(dp_node *node, int a, int b, dp_dtype dtype)
   product.n_inputs = 2;
   product.op = dp_op_find("", "MatMul");
   DP_TRY(product.op->infer(&product));
-  dp_shape shape = node->outputs[0]->type.shape;
+  dp_shape shape = node->outputs[0]->type->shape;
   dp_common_set(node, 0, dtype, &shape);
   return DP_OK;
 }
@@ -94,8 +94,8 @@ dp_status dp_quantize_infer_product(dp_node *node, int a, int b, dp_dtype dtype)
 dp_status dp_quantize_check_side(const dp_node *node, int operand, const dp_shape *x, int dim) {
   const dp_value *v = dp_common_operand(node, operand);
   char a[256], b[256];
-  if (!v || is_single(&v->type.shape)) return DP_OK;
-  const dp_shape *s = &v->type.shape;
+  if (!v || is_single(&v->type->shape)) return DP_OK;
+  const dp_shape *s = &v->type->shape;
   bool fits = s->rank == 1 ? dim >= 0 && dp_dim_equal(s->dims[0], x->dims[dim]) : s->rank == x->rank;
   for (int d = 0; d < s->rank && s->rank > 1 && fits; d++)
     fits = dp_dim_is(s->dims[d], 1) || dp_dim_equal(s->dims[d], x->dims[d]);
@@ -105,7 +105,7 @@ dp_status dp_quantize_check_side(const dp_node *node, int operand, const dp_shap
 }
 
 dp_value *dp_quantize_side(dp_builder *builder, dp_value *v, int dim, int rank) {
-  return v && v->type.shape.rank <= 1 ? dp_quantize_along(builder, v, dim, rank) : v;
+  return v && v->type->shape.rank <= 1 ? dp_quantize_along(builder, v, dim, rank) : v;
 }
 
 dp_value *dp_quantize_rescale(dp_builder *builder, dp_value *sums, dp_value *a_scale, dp_value *b_scale,

@@ -5,7 +5,7 @@
 
 static dp_dtype type_of(const dp_node *node, const dp_value *zero) {
   int64_t named = dp_node_int(node, "output_dtype", 0);
-  return zero ? zero->type.dtype : named ? (dp_dtype)named : DP_UINT8;
+  return zero ? zero->type->dtype : named ? (dp_dtype)named : DP_UINT8;
 }
 
 static dp_status infer(dp_node *node) {
@@ -15,13 +15,13 @@ static dp_status infer(dp_node *node) {
   int64_t named = dp_node_int(node, "output_dtype", 0), precision = dp_node_int(node, "precision", 0);
   if (named && (named < 0 || named > DP_MAX_TYPE || !(DP_BIT(named) & DP_QUANTIZED)))
     return dp_fail(EX_DATAERR, "output_dtype is %lld, which cannot be quantized to", (long long)named);
-  if (named && zero && (int64_t)zero->type.dtype != named)
+  if (named && zero && (int64_t)zero->type->dtype != named)
     return dp_fail(EX_DATAERR, "output_dtype is %s, but y_zero_point has type %s", dp_type_name((dp_dtype)named),
-                   dp_type_name(zero->type.dtype));
+                   dp_type_name(zero->type->dtype));
   if (precision && (precision < 0 || precision > DP_MAX_TYPE || !(DP_BIT(precision) & DP_FLOATS)))
     return dp_fail(EX_DATAERR, "precision is %lld, which is not a float type", (long long)precision);
   DP_TRY(dp_quantize_check("y_scale", dp_common_shape(node, 1), x, axis, block));
-  if (zero) DP_TRY(dp_quantize_check("y_zero_point", &zero->type.shape, x, axis, block));
+  if (zero) DP_TRY(dp_quantize_check("y_zero_point", &zero->type->shape, x, axis, block));
   dp_common_set(node, 0, type_of(node, zero), x);
   return DP_OK;
 }
@@ -30,8 +30,8 @@ static dp_status infer(dp_node *node) {
 static dp_dtype precision_of(const dp_node *node, const dp_value *x, const dp_value *scale) {
   int64_t named = dp_node_int(node, "precision", 0);
   if (named) return (dp_dtype)named;
-  if (dp_type_is_float(scale->type.dtype)) return scale->type.dtype;
-  return dp_type_is_float(x->type.dtype) ? x->type.dtype : DP_FLOAT32;
+  if (dp_type_is_float(scale->type->dtype)) return scale->type->dtype;
+  return dp_type_is_float(x->type->dtype) ? x->type->dtype : DP_FLOAT32;
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
@@ -39,7 +39,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   const dp_shape *x = dp_common_shape(node, 0);
   dp_value *zero = node->n_inputs > 2 ? in[2] : NULL;
   int64_t axis = dp_node_int(node, "axis", 1), block = dp_node_int(node, "block_size", 0);
-  dp_dtype precision = precision_of(node, in[0], in[1]), to = node->outputs[0]->type.dtype;
+  dp_dtype precision = precision_of(node, in[0], in[1]), to = node->outputs[0]->type->dtype;
   dp_value *scale = dp_build_cast(b, in[1], precision);
   dp_value *quotient =
       dp_build2(b, "Div", dp_build_cast(b, in[0], precision), dp_quantize_spread(b, scale, x, axis, block));

@@ -21,6 +21,6 @@ dp_status dp_random_infer_made(dp_node *node, uint32_t types) {
 }
 
 void dp_random_sharding(dp_sharding_rules *rules) {
-  const dp_shape *shape = &rules->node->outputs[0]->type.shape;
+  const dp_shape *shape = &rules->node->outputs[0]->type->shape;
   for (int d = 0; d < shape->rank; d++) dp_sharding_split(rules, shape->dims[d], (int[]){DP_WHOLE, DP_WHOLE}, &d);
 }

@@ -144,7 +144,7 @@ dp_value *dp_recurrent_activate(const dp_recurrent *r, const dp_recurrent_cell *
 dp_status dp_recurrent_infer(dp_node *node, const dp_recurrent_cell *cell) {
   dp_dim batch = {0}, input = {0};
   int64_t length = 0, hidden = 0;
-  dp_dtype dtype = node->inputs[DP_RECURRENT_X]->type.dtype;
+  dp_dtype dtype = node->inputs[DP_RECURRENT_X]->type->dtype;
   DP_TRY(check_words(node));
   DP_TRY(read_x(node, &batch, &length, &input));
   DP_TRY(check_weights(node, cell, input, &hidden));

@@ -9,11 +9,11 @@ dp_value *dp_recurrent_sum(const dp_recurrent *r, dp_value *h, dp_value *x) {
 
 dp_value *dp_recurrent_gate(const dp_recurrent *r, dp_value *x, int gate, int count) {
   if (!x || count == r->gates) return x;
-  return dp_compose_slice(r->builder, x, x->type.shape.rank - 1, gate * r->hidden, (gate + count) * r->hidden);
+  return dp_compose_slice(r->builder, x, x->type->shape.rank - 1, gate * r->hidden, (gate + count) * r->hidden);
 }
 
 void dp_recurrent_split(const dp_recurrent *r, dp_value *x, dp_value **gates) {
-  const dp_attr axis = dp_attr_int("axis", x->type.shape.rank - 1);
+  const dp_attr axis = dp_attr_int("axis", x->type->shape.rank - 1);
   const dp_value *first = dp_build(r->builder, "Split", 1, &x, r->gates, 1, &axis);
   for (int i = 0; i < r->gates && !r->builder->status; i++) gates[i] = first->producer->outputs[i];
 }
@@ -28,7 +28,7 @@ static dp_value *initial(const dp_recurrent *r, dp_value *const *in, int state) 
   dp_builder *b = r->builder;
   dp_shape shape = {2, {r->batch, dp_dim_of(r->hidden)}};
   if (!dp_common_operand(r->node, DP_RECURRENT_STATE + state))
-    return dp_compose_filled(b, in[DP_RECURRENT_X]->type.dtype, &shape, 0);
+    return dp_compose_filled(b, in[DP_RECURRENT_X]->type->dtype, &shape, 0);
   return dp_compose_take(b, in[DP_RECURRENT_STATE + state], dp_node_int(r->node, "layout", 0) ? 1 : 0, r->direction);
 }
 
@@ -73,7 +73,7 @@ static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *c
   dp_compose_split_steps(b, products(r, cell, in, sequence), 0, r->length, x);
   if (dp_common_operand(r->node, DP_RECURRENT_LENGTHS)) {
     lengths = dp_compose_unsqueeze(b, in[DP_RECURRENT_LENGTHS], 1);
-    zero = dp_build_fill(b, sequence->type.dtype, 0);
+    zero = dp_build_fill(b, sequence->type->dtype, 0);
   }
   for (int i = 0; i < cell->states; i++) states[i] = initial(r, in, i);
   for (int64_t step = 0; step < r->length && !b->status; step++) {
@@ -82,7 +82,7 @@ static dp_value *run_direction(const dp_recurrent *r, const dp_recurrent_cell *c
     cell->step(r, x[t], states);
     y[t] = states[0];
     if (!lengths) continue;
-    dp_value *there = dp_build2(b, "Greater", lengths, dp_build_fill(b, lengths->type.dtype, (double)t));
+    dp_value *there = dp_build2(b, "Greater", lengths, dp_build_fill(b, lengths->type->dtype, (double)t));
     y[t] = dp_compose_where(b, there, states[0], zero);
     for (int i = 0; i < cell->states; i++) states[i] = dp_compose_where(b, there, states[i], before[i]);
   }

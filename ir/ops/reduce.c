@@ -26,7 +26,7 @@ dp_status dp_reduce_infer(dp_node *node) {
     else if (keep)
       y.dims[y.rank++] = dp_dim_of(1);
   }
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -27,7 +27,7 @@ dp_value *dp_reduce_fold_same(dp_builder *builder, const char *op, const dp_node
 void dp_reduce_fold_extreme(dp_builder *builder, const dp_node *node, dp_value *const *dy, dp_value **dx) {
   dp_value *x = node->inputs[0];
   dp_value *equal = dp_build2(builder, "Equal", x, dp_reduce_expand(builder, node, node->outputs[0]));
-  dp_value *is = dp_build_cast(builder, equal, x->type.dtype);
+  dp_value *is = dp_build_cast(builder, equal, x->type->dtype);
   dp_value *share = dp_build2(builder, "Div", dy[0], dp_reduce_fold_same(builder, "ReduceSum", node, is));
   dx[0] = dp_build2(builder, "Mul", is, dp_reduce_expand(builder, node, share));
 }

@@ -2,7 +2,7 @@
 #include "ir/ops/reduce_fold.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *y = node->outputs[0], *zero = dp_build_fill(b, y->type.dtype, 0);
+  dp_value *y = node->outputs[0], *zero = dp_build_fill(b, y->type->dtype, 0);
   dp_value *part = dp_piecewise_where(b, "Equal", y, 0, zero, dp_build2(b, "Div", dy[0], y));
   dx[0] = dp_build2(b, "Mul", dp_reduce_expand(b, node, part), node->inputs[0]);
 }

@@ -14,12 +14,12 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   }
   for (int d = 0; d < x->rank; d++)
     if (reduced[d]) axes[n_axes++] = d;
-  dp_value *count = dp_build_count(b, x, axes, n_axes, dy[0]->type.dtype);
+  dp_value *count = dp_build_count(b, x, axes, n_axes, dy[0]->type->dtype);
   dx[0] = dp_reduce_expand(b, node, dp_build2(b, "Div", dy[0], count));
 }
 
 static void placements(dp_sharding_rules *rules) {
-  if (dp_type_is_float(rules->node->inputs[0]->type.dtype))
+  if (dp_type_is_float(rules->node->inputs[0]->type->dtype))
     dp_reduce_sharding(rules);
   else
     dp_reduce_fold_sharding(rules, dp_replicate());

@@ -4,7 +4,7 @@
 static void placements(dp_sharding_rules *rules) { dp_reduce_fold_sharding(rules, dp_replicate()); }
 
 static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, dp_value **out) {
-  if (in[0]->type.dtype == DP_UINT8) return;  // has no negative numbers
+  if (in[0]->type->dtype == DP_UINT8) return;  // has no negative numbers
   out[0] = dp_build1(b, "Neg", dp_reduce_fold_same(b, "ReduceMax", node, dp_build1(b, "Neg", in[0])));
 }
 

@@ -3,9 +3,9 @@
 #include "ir/ops/reduce_fold.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type.dtype, 0);
-  dp_value *factors = dp_piecewise_where(b, "Equal", x, 0, dp_build_fill(b, x->type.dtype, 1), x);
-  dp_value *is_zero = dp_build_cast(b, dp_build2(b, "Equal", x, zero), x->type.dtype);
+  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type->dtype, 0);
+  dp_value *factors = dp_piecewise_where(b, "Equal", x, 0, dp_build_fill(b, x->type->dtype, 1), x);
+  dp_value *is_zero = dp_build_cast(b, dp_build2(b, "Equal", x, zero), x->type->dtype);
   dp_value *product = dp_build2(b, "Mul", dy[0], dp_reduce_fold_same(b, "ReduceProd", node, factors));
   dp_value *others = dp_build2(b, "Div", dp_reduce_expand(b, node, product), factors);
   dp_value *zeros = dp_reduce_expand(b, node, dp_reduce_fold_same(b, "ReduceSum", node, is_zero));

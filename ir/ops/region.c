@@ -3,8 +3,8 @@
 #include "ir/ops/common.h"
 
 static dp_status check_end(const char *what, int index, const dp_value *inside, const dp_value *outside) {
-  if (!outside || inside->type.dtype != outside->type.dtype ||
-      !dp_shape_equal(&inside->type.shape, &outside->type.shape))
+  if (!outside || inside->type->dtype != outside->type->dtype ||
+      !dp_shape_equal(&inside->type->shape, &outside->type->shape))
     return dp_fail(EX_DATAERR, "%s %d is not what the body calls '%s'", what, index + 1, inside->name);
   return DP_OK;
 }
@@ -37,7 +37,7 @@ static dp_cost cost(const dp_node *node, int64_t n) {
   for (int32_t i = 0; i < node->body->n_nodes; i++) sum.flops += dp_op_cost(node->body->nodes[i], n).flops;
   for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
     const dp_value *v = i < node->n_inputs ? node->inputs[i] : node->outputs[i - node->n_inputs];
-    sum.bytes += (double)dp_shape_count(&v->type.shape, n) * (double)dp_type_bytes(v->type.dtype);
+    sum.bytes += (double)dp_shape_count(&v->type->shape, n) * (double)dp_type_bytes(v->type->dtype);
   }
   return sum;
 }

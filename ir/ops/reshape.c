@@ -62,7 +62,7 @@ static dp_status infer(dp_node *node) {
   if (open >= 0 ? !divide_dims(total, rest, &y.dims[open]) : !dp_dim_equal(total, rest))
     return dp_fail(EX_DATAERR, "an operand of shape %s cannot take the shape %s: the numbers of elements differ",
                    dp_shape_print(x, tx, sizeof tx), ty);
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -56,7 +56,7 @@ static void carry_all(dp_sharding_rules *rules, span from, span to, bool forward
 }
 
 void dp_reshape_sharding(dp_sharding_rules *rules) {
-  const dp_shape *x = dp_common_shape(rules->node, 0), *y = &rules->node->outputs[0]->type.shape;
+  const dp_shape *x = dp_common_shape(rules->node, 0), *y = &rules->node->outputs[0]->type->shape;
   span a = {x, 0, 0}, b = {y, 0, 0};
   while (a.first < x->rank || b.first < y->rank) {
     // Extends the side with the smaller product until both are equal.

@@ -85,8 +85,8 @@ static int64_t nearest(const dp_resize *r, const dp_resize_dim *dim, double at) 
 
 static dp_value *along(dp_builder *b, const dp_resize *r, dp_value *x, int d) {
   const dp_resize_dim *dim = &r->dims[d];
-  bool is_nearest = !strcmp(r->mode, "nearest"), last = d == x->type.shape.rank - 1;
-  dp_shape table = {is_nearest ? 1 : 2, {dp_dim_of(dim->out), dp_dim_of(dim->in)}}, y = x->type.shape;
+  bool is_nearest = !strcmp(r->mode, "nearest"), last = d == x->type->shape.rank - 1;
+  dp_shape table = {is_nearest ? 1 : 2, {dp_dim_of(dim->out), dp_dim_of(dim->in)}}, y = x->type->shape;
   int64_t count;
   double *numbers = dp_compose_room(b, &table, &count);
   for (int64_t i = 0; numbers && i < dim->out; i++) {
@@ -96,12 +96,12 @@ static dp_value *along(dp_builder *b, const dp_resize *r, dp_value *x, int d) {
     else
       weigh(r, dim, at, numbers + i * dim->in);
   }
-  dp_value *weights = dp_compose_constant(b, is_nearest ? DP_INT64 : x->type.dtype, &table, numbers);
+  dp_value *weights = dp_compose_constant(b, is_nearest ? DP_INT64 : x->type->dtype, &table, numbers);
   if (is_nearest) return dp_compose_gather(b, x, weights, d);
   y.dims[d] = dp_dim_of(dim->out);
   // x as matrices whose rows or columns are the dim
-  dp_value *seen = last ? x : dp_compose_merge(b, x, d + 1, x->type.shape.rank);
-  if (x->type.shape.rank == 1) seen = dp_compose_unsqueeze(b, x, 0);
+  dp_value *seen = last ? x : dp_compose_merge(b, x, d + 1, x->type->shape.rank);
+  if (x->type->shape.rank == 1) seen = dp_compose_unsqueeze(b, x, 0);
   if (last) weights = dp_compose_swap(b, weights, 0, 1);
   return dp_build_reshape(b, last ? dp_build2(b, "MatMul", seen, weights) : dp_build2(b, "MatMul", weights, seen), &y);
 }
@@ -118,7 +118,7 @@ static dp_value *extrapolate(dp_builder *b, const dp_resize *r, dp_value *y, int
     any |= (is_outside[i] = outside(r, dim, origin(r, dim, (double)i))) != 0;
   if (!any) return y;
   dp_value *mask = dp_compose_constant(b, DP_BOOL, &shape, is_outside);
-  return dp_compose_where(b, mask, dp_build_fill(b, y->type.dtype, r->extrapolation), y);
+  return dp_compose_where(b, mask, dp_build_fill(b, y->type->dtype, r->extrapolation), y);
 }
 
 static dp_value *build(dp_builder *b, const dp_resize *r, dp_value *x) {
@@ -133,9 +133,9 @@ static dp_value *build(dp_builder *b, const dp_resize *r, dp_value *x) {
 dp_status dp_resize_infer(dp_node *node, dp_resize_make make) {
   dp_resize r;
   DP_TRY(make(node, &r));
-  DP_TRY(check_type(&r, node->inputs[0]->type.dtype));
+  DP_TRY(check_type(&r, node->inputs[0]->type->dtype));
   dp_shape y = shape_of(&r, dp_common_shape(node, 0));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -68,7 +68,7 @@ static dp_value *turned(dp_builder *b, const dp_node *node, dp_value *const *in,
   dp_value *imag = dp_build2(b, "Add", dp_build2(b, "Mul", s, x1), dp_build2(b, "Mul", c, x2));
   dp_value *joined =
       dp_compose_concat(b, dp_compose_unsqueeze(b, real, axis), dp_compose_unsqueeze(b, imag, axis), axis);
-  return dp_build_reshape(b, joined, &x->type.shape);
+  return dp_build_reshape(b, joined, &x->type->shape);
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {

@@ -58,7 +58,7 @@ dp_status dp_scaled_dot_product_check(const dp_node *node, int first, int mask, 
     dp_shape scores = dp_scaled_dot_product_scores(e), both;
     DP_TRY(dp_shape_broadcast(dp_common_shape(node, mask), &scores, &both));
     DP_TRY(dp_common_expect("the mask with the scores", &both, &scores));
-    dp_dtype dtype = node->inputs[mask]->type.dtype, computed = node->inputs[first]->type.dtype;
+    dp_dtype dtype = node->inputs[mask]->type->dtype, computed = node->inputs[first]->type->dtype;
     const bool half = computed == DP_FLOAT16 || computed == DP_BFLOAT16;
     if (dtype != DP_BOOL && dtype != computed && !(half && dtype == DP_FLOAT32))
       return dp_fail(EX_DATAERR, "the mask is %s where bool or %s, as Q, is expected", dp_type_name(dtype),
@@ -108,11 +108,11 @@ static dp_placement place(const dp_value *value, dp_scaled_dot_product_part part
   if (!value) return dp_replicate();
   int dim = dim_of(part, along);
   if (part == DP_SDP_MASK && dim >= 0) {
-    dim -= RANK - value->type.shape.rank;
-    if (dim < 0 || dp_dim_is(value->type.shape.dims[dim], 1)) dim = DP_WHOLE;
+    dim -= RANK - value->type->shape.rank;
+    if (dim < 0 || dp_dim_is(value->type->shape.dims[dim], 1)) dim = DP_WHOLE;
   }
   // All heads share one group: each device has all keys, and sums its part of their gradient.
-  if (along == HEADS && has_groups(part) && dp_dim_is(value->type.shape.dims[2], 1))
+  if (along == HEADS && has_groups(part) && dp_dim_is(value->type->shape.dims[2], 1))
     dim = part == DP_SDP_KEY || part == DP_SDP_VALUE ? DP_WHOLE : DP_SUMMED;
   else if (along == HEADS && !has_groups(part))
     view.unit *= each;

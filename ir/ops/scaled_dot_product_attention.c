@@ -17,7 +17,7 @@ static const dp_scaled_dot_product_part results[] = {DP_SDP_RESULT, DP_SDP_STATI
 
 static dp_status infer(dp_node *node) {
   dp_scaled_dot_product e;
-  dp_dtype dtype = node->inputs[Q]->type.dtype;
+  dp_dtype dtype = node->inputs[Q]->type->dtype;
   DP_TRY(dp_scaled_dot_product_check(node, Q, MASK, &e));
   dp_shape y = {4, {e.batch, e.length, e.heads, e.v_size}}, statistics = dp_scaled_dot_product_statistics(&e);
   dp_common_set(node, Y, dtype, &y);
@@ -29,13 +29,13 @@ static dp_value *add(dp_builder *b, dp_value *x, dp_value *y) { return x ? dp_bu
 
 // Adds to dx what the gradient's node gives for these operands of it, but returns its dV.
 static dp_value *add_gradients(dp_builder *b, dp_value *const in[9], int n_attrs, const dp_attr *attrs, dp_value **dx) {
-  bool mask = in[6] && dp_type_is_float(in[6]->type.dtype);
+  bool mask = in[6] && dp_type_is_float(in[6]->type->dtype);
   dp_value *dq = dp_build(b, DP_SCALED_DOT_PRODUCT_GRAD, 9, in, mask ? 4 : 3, n_attrs, attrs);
   if (b->status) return NULL;
   for (int i = Q; i <= K; i++) dx[i] = add(b, dx[i], dq->producer->outputs[i]);
   if (mask) {
-    dp_value *dmask = dp_build_reduce_to(b, dq->producer->outputs[MASK], &in[6]->type.shape);
-    dx[MASK] = add(b, dx[MASK], dp_build_cast(b, dmask, in[6]->type.dtype));
+    dp_value *dmask = dp_build_reduce_to(b, dq->producer->outputs[MASK], &in[6]->type->shape);
+    dx[MASK] = add(b, dx[MASK], dp_build_cast(b, dmask, in[6]->type->dtype));
   }
   return dq->producer->outputs[V];
 }
@@ -44,8 +44,8 @@ static dp_value *add_gradients(dp_builder *b, dp_value *const in[9], int n_attrs
 // without dropout.
 static void add_statistics(dp_builder *b, const dp_node *node, dp_value *lse, dp_value *dlse, dp_value **dx) {
   dp_value *const *x = node->inputs;
-  dp_dtype dtype = x[Q]->type.dtype;
-  dp_shape ones = x[Q]->type.shape, zeros = x[K]->type.shape;
+  dp_dtype dtype = x[Q]->type->dtype;
+  dp_shape ones = x[Q]->type->shape, zeros = x[K]->type->shape;
   ones.dims[3] = zeros.dims[3] = dp_dim_of(1);
   dp_value *y = dp_compose_unsqueeze(b, dp_compose_swap(b, dp_build1(b, "Neg", dlse), 1, 2), 3);
   dp_value *in[9] = {dp_compose_filled(b, dtype, &ones, 1),

@@ -18,14 +18,14 @@ static const dp_scaled_dot_product_part results[] = {DP_SDP_QUERY_GRAD, DP_SDP_K
 
 static dp_status infer(dp_node *node) {
   dp_scaled_dot_product e;
-  dp_dtype dtype = node->inputs[Q]->type.dtype, kept = dp_scaled_dot_product_statistics_type(dtype);
+  dp_dtype dtype = node->inputs[Q]->type->dtype, kept = dp_scaled_dot_product_statistics_type(dtype);
   DP_TRY(dp_scaled_dot_product_check(node, Q, MASK, &e));
   dp_shape y = {4, {e.batch, e.length, e.heads, e.v_size}}, scores = dp_scaled_dot_product_scores(&e);
   dp_shape statistics = dp_scaled_dot_product_statistics(&e);
   DP_TRY(dp_common_expect("dY", dp_common_shape(node, DY), &y));
   DP_TRY(dp_common_expect("Y", dp_common_shape(node, Y), &y));
   DP_TRY(dp_common_expect("LSE", dp_common_shape(node, LSE), &statistics));
-  if (node->inputs[LSE]->type.dtype != kept)
+  if (node->inputs[LSE]->type->dtype != kept)
     return dp_fail(EX_DATAERR, "LSE has another type than %s, in which statistics are kept", dp_type_name(kept));
   for (int i = DQ; i <= DV; i++) dp_common_set(node, i, dtype, dp_common_shape(node, Q + i));
   dp_common_set(node, DMASK, dtype, &scores);

@@ -25,7 +25,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_elements_check(node));
   DP_TRY(dp_common_expect("updates", dp_common_shape(node, UPDATES), dp_common_shape(node, INDICES)));
   DP_TRY(dp_scatter_elements_mode(node, &mode));
-  if (mode != DP_SCATTER_PUT && node->inputs[DATA]->type.dtype == DP_BOOL)
+  if (mode != DP_SCATTER_PUT && node->inputs[DATA]->type->dtype == DP_BOOL)
     return dp_fail(EX_DATAERR, "truth values cannot be combined: reduction must be none");
   return dp_common_infer_same(node);
 }
@@ -41,7 +41,7 @@ static dp_value *gather(dp_builder *b, const dp_node *node, dp_value *x) {
 
 // Several equal maxima or minima share the gradient, as in PyTorch.
 static void extreme_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_value **dx) {
-  dp_dtype dtype = dy->type.dtype;
+  dp_dtype dtype = dy->type->dtype;
   dp_value *y = node->outputs[0];
   dp_value *kept = dp_build_cast(b, dp_build2(b, "Equal", node->inputs[DATA], y), dtype);
   dp_value *put = dp_build_cast(b, dp_build2(b, "Equal", node->inputs[UPDATES], gather(b, node, y)), dtype);
@@ -52,7 +52,7 @@ static void extreme_gradient(dp_builder *b, const dp_node *node, dp_value *dy, d
 
 // dy times the product of all others at the position: of those that are not 0, and 0 where another one is.
 static dp_value *others(dp_builder *b, dp_value *x, dp_value *product, dp_value *zeros) {
-  dp_value *one = dp_build_fill(b, x->type.dtype, 1), *none = dp_build_fill(b, x->type.dtype, 0);
+  dp_value *one = dp_build_fill(b, x->type->dtype, 1), *none = dp_build_fill(b, x->type->dtype, 0);
   dp_value *safe = dp_piecewise_where(b, "Equal", x, 0, one, x),
            *is_zero = dp_piecewise_where(b, "Equal", x, 0, one, none);
   dp_value *rest = dp_build2(b, "Equal", zeros, is_zero);
@@ -61,7 +61,7 @@ static dp_value *others(dp_builder *b, dp_value *x, dp_value *product, dp_value 
 
 static void product_gradient(dp_builder *b, const dp_node *node, dp_value *dy, dp_value **dx) {
   dp_value *data = node->inputs[DATA], *updates = node->inputs[UPDATES];
-  dp_value *one = dp_build_fill(b, dy->type.dtype, 1), *none = dp_build_fill(b, dy->type.dtype, 0);
+  dp_value *one = dp_build_fill(b, dy->type->dtype, 1), *none = dp_build_fill(b, dy->type->dtype, 0);
   dp_value *zeros = scatter(b, node, dp_piecewise_where(b, "Equal", data, 0, one, none),
                             dp_piecewise_where(b, "Equal", updates, 0, one, none), "add");
   dp_value *product = scatter(b, node, dp_piecewise_where(b, "Equal", data, 0, one, data),
@@ -84,7 +84,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
     extreme_gradient(b, node, dy[0], dx);
   } else {
     dx[UPDATES] = gather(b, node, dy[0]);
-    dp_value *zeros = dp_compose_filled(b, dy[0]->type.dtype, dp_common_shape(node, UPDATES), 0);
+    dp_value *zeros = dp_compose_filled(b, dy[0]->type->dtype, dp_common_shape(node, UPDATES), 0);
     dx[DATA] = mode == DP_SCATTER_ADD ? dy[0] : scatter(b, node, dy[0], zeros, "none");
   }
 }

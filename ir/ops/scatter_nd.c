@@ -29,7 +29,7 @@ static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, 
   dp_value *flat = dp_nd_flat(b, in[INDICES], data, 0, depth);
   dp_dim positions, rules, block;
   if (!dp_shape_product(data, 0, depth, &positions) || !dp_shape_product(data, depth, data->rank, &block) ||
-      !dp_shape_product(&flat->type.shape, 0, flat->type.shape.rank, &rules)) {
+      !dp_shape_product(&flat->type->shape, 0, flat->type->shape.rank, &rules)) {
     if (!b->status)
       b->status = dp_fail(EX_UNAVAILABLE, "ScatterND: the number of elements is not of the form a * N + b");
     return;

@@ -5,7 +5,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dp_value *x = node->inputs[0];
   double alpha = dp_node_float(node, "alpha", 0), gamma = dp_node_float(node, "gamma", 0);
   dp_value *falling = dp_elementwise_with(b, "Add", node->outputs[0], gamma * alpha);
-  dp_value *slope = dp_piecewise_where(b, "Less", x, 0, falling, dp_build_fill(b, x->type.dtype, gamma));
+  dp_value *slope = dp_piecewise_where(b, "Less", x, 0, falling, dp_build_fill(b, x->type->dtype, gamma));
   dx[0] = dp_build2(b, "Mul", dy[0], slope);
 }
 

@@ -28,8 +28,8 @@ static dp_status infer(dp_node *node) {
                    dampening);
   if (dampening != 0 && has_m && !dp_common_operand(node, 4))
     return dp_fail(EX_DATAERR, "dampening needs the operand step");
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, w);
-  dp_common_set(node, 1, node->inputs[0]->type.dtype, w);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, w);
+  dp_common_set(node, 1, node->inputs[0]->type->dtype, w);
   return DP_OK;
 }
 

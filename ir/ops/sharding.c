@@ -27,7 +27,7 @@ void dp_sharding_split(dp_sharding_rules *rules, dp_dim extent, const int *in, c
 }
 
 void dp_sharding_split_but(dp_sharding_rules *rules, int except) {
-  const dp_shape *shape = &rules->node->inputs[0]->type.shape;
+  const dp_shape *shape = &rules->node->inputs[0]->type->shape;
   int in[DP_MAX_OPERANDS], out[DP_MAX_OPERANDS];
   for (int i = 0; i < DP_MAX_OPERANDS; i++) in[i] = out[i] = DP_WHOLE;
   for (int d = 0; d < shape->rank; d++) {
@@ -40,7 +40,7 @@ void dp_sharding_split_but(dp_sharding_rules *rules, int except) {
 void dp_sharding_linear(dp_sharding_rules *rules, unsigned operands) {
   const dp_node *node = rules->node;
   for (int i = 0; i < 32; i++)
-    if ((operands >> i & 1) && (i >= node->n_inputs || !node->inputs[i] || node->inputs[i]->type.dtype == DP_BOOL))
+    if ((operands >> i & 1) && (i >= node->n_inputs || !node->inputs[i] || node->inputs[i]->type->dtype == DP_BOOL))
       return;
   dp_sharding_rule *rule = dp_sharding_add(rules);
   for (int i = 0; i < node->n_inputs; i++)

@@ -8,7 +8,7 @@ static dp_status infer(dp_node *node) {
   DP_TRY(dp_slice_make(node, x, &s));
   dp_shape y = {.rank = x->rank};
   for (int d = 0; d < x->rank; d++) y.dims[d] = s.extent[d];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

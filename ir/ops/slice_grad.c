@@ -10,12 +10,12 @@ static dp_status infer(dp_node *node) {
   y = (dp_shape){.rank = x.rank};
   for (int d = 0; d < x.rank; d++) y.dims[d] = s.extent[d];
   DP_TRY(dp_common_expect("the gradient", dp_common_shape(node, 0), &y));
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &x);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &x);
   return DP_OK;
 }
 
 static void placements(dp_sharding_rules *rules) {
-  dp_slice_sharding(rules, &rules->node->outputs[0]->type.shape, false);
+  dp_slice_sharding(rules, &rules->node->outputs[0]->type->shape, false);
 }
 
 static const dp_sample samples[] = {

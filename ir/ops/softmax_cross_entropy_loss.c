@@ -11,7 +11,7 @@
 
 static dp_status infer(dp_node *node) {
   DP_TRY(dp_cross_entropy_check(node, 2));
-  dp_dtype dtype = node->inputs[0]->type.dtype;
+  dp_dtype dtype = node->inputs[0]->type->dtype;
   dp_shape scalar = {0};
   dp_common_set(node, 0, dtype, dp_cross_entropy_per_label(node) ? dp_common_shape(node, 1) : &scalar);
   dp_common_set(node, 1, dtype, dp_common_shape(node, 0));
@@ -53,13 +53,13 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
   dp_value *log = dp_build1(b, "Log", p.sum), *weights = dp_common_operand(node, 2) ? in[2] : NULL;
   if (node->n_outputs > 1 && node->outputs[1]) out[1] = dp_build2(b, "Sub", p.shifted, log);
   dp_value *each = dp_build2(b, "Sub", log, dp_compose_pick(b, p.shifted, p.class_index, 1));
-  each = dp_build_reshape(b, each, &in[1]->type.shape);
-  dp_value *factor = dp_cross_entropy_factor(b, node, in[1], weights, each->type.dtype);
+  each = dp_build_reshape(b, each, &in[1]->type->shape);
+  dp_value *factor = dp_cross_entropy_factor(b, node, in[1], weights, each->type->dtype);
   if (factor) each = dp_build2(b, "Mul", each, factor);
   static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
   const char *reduction = dp_node_string(node, "reduction", "mean");
   const char *op = !strcmp(reduction, "mean") ? "ReduceMean" : "ReduceSum";
-  int rank = dp_cross_entropy_per_label(node) ? 0 : each->type.shape.rank;
+  int rank = dp_cross_entropy_per_label(node) ? 0 : each->type->shape.rank;
   out[0] = dp_build_reduce(b, op, each, axes, (size_t)rank, false);
 }
 

@@ -26,14 +26,14 @@ static void placements(dp_sharding_rules *rules) {
 
 // The factor of each label's difference, [N, 1, d...] or rank 0.
 static dp_value *scale_of(dp_builder *b, const dp_node *node, dp_value *const *in) {
-  const dp_shape *labels = &in[1]->type.shape;
+  const dp_shape *labels = &in[1]->type->shape;
   dp_value *scale = in[2], *weights = dp_common_operand(node, 3) ? in[3] : NULL;
   static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
   if (!strcmp(dp_node_string(node, "reduction", "mean"), "mean"))
-    scale = dp_build2(b, "Div", scale, dp_build_count(b, labels, axes, (size_t)labels->rank, scale->type.dtype));
-  dp_value *factor = dp_cross_entropy_factor(b, node, in[1], weights, scale->type.dtype);
+    scale = dp_build2(b, "Div", scale, dp_build_count(b, labels, axes, (size_t)labels->rank, scale->type->dtype));
+  dp_value *factor = dp_cross_entropy_factor(b, node, in[1], weights, scale->type->dtype);
   if (factor) scale = dp_build2(b, "Mul", factor, scale);
-  return scale->type.shape.rank ? dp_compose_unsqueeze(b, scale, 1) : scale;
+  return scale->type->shape.rank ? dp_compose_unsqueeze(b, scale, 1) : scale;
 }
 
 // A split over classes, as in the loss.
@@ -43,9 +43,9 @@ static void decompose(dp_builder *b, const dp_node *node, dp_value *const *in, d
     return;
   }
   dp_cross_entropy_pieces p = dp_cross_entropy_take_apart(b, node, in[0], in[1]);
-  dp_dtype dtype = in[0]->type.dtype;
+  dp_dtype dtype = in[0]->type->dtype;
   dp_value *softmax = dp_build2(b, "Div", p.exp, p.sum);
-  dp_value *taken[] = {softmax, p.class_index, dp_compose_filled(b, dtype, &p.class_index->type.shape, -1)};
+  dp_value *taken[] = {softmax, p.class_index, dp_compose_filled(b, dtype, &p.class_index->type->shape, -1)};
   dp_attr attrs[] = {dp_attr_int("axis", 1), dp_attr_string("reduction", "add")};
   dp_value *difference = dp_build(b, "ScatterElements", 3, taken, 1, 2, attrs);
   out[0] = dp_build2(b, "Mul", difference, scale_of(b, node, in));

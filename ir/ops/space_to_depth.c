@@ -18,13 +18,13 @@ static dp_status infer(dp_node *node) {
     y.dims[d].offset /= block;
   }
   y.dims[1].offset *= block * block;
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
 static void specialize(dp_builder *b, const dp_node *node, dp_value *const *in, bool training, dp_value **out) {
   (void)training;
-  const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type.shape;
+  const dp_shape *x = dp_common_shape(node, 0), *y = &node->outputs[0]->type->shape;
   dp_dim block = dp_dim_of(dp_node_int(node, "blocksize", 1));
   dp_shape wide = {.rank = 6, .dims = {x->dims[0], x->dims[1], y->dims[2], block, y->dims[3], block}};
   bool first = !strcmp(dp_node_string(node, "mode", "DCR"), "CRD");  // whether the channel is

@@ -52,7 +52,7 @@ static dp_status infer(dp_node *node) {
   for (int i = 0; i < node->n_outputs; i++) {
     dp_shape y = *x;
     y.dims[axis] = sizes[i];
-    dp_common_set(node, i, node->inputs[0]->type.dtype, &y);
+    dp_common_set(node, i, node->inputs[0]->type->dtype, &y);
   }
   return DP_OK;
 }
@@ -61,7 +61,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   const dp_shape *x = dp_common_shape(node, 0);
   dp_dim sizes[DP_MAX_OPERANDS];
   dp_value *parts[DP_MAX_OPERANDS];
-  dp_dtype dtype = node->inputs[0]->type.dtype;
+  dp_dtype dtype = node->inputs[0]->type->dtype;
   int axis = axis_of(node);
   dp_status status = dp_split_sizes(node, x->dims[axis], sizes);
   if (status) {  // infer has refused the node

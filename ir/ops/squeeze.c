@@ -17,7 +17,7 @@ static dp_status infer(dp_node *node) {
   dp_shape y = {0};
   for (int d = 0; d < x->rank; d++)
     if (named ? !out[d] : !dp_dim_is(x->dims[d], 1)) y.dims[y.rank++] = x->dims[d];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

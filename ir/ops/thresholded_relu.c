@@ -2,7 +2,7 @@
 #include "ir/ops/piecewise.h"
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type.dtype, 0);
+  dp_value *x = node->inputs[0], *zero = dp_build_fill(b, x->type->dtype, 0);
   dx[0] = dp_piecewise_where(b, "Greater", x, dp_node_float(node, "alpha", 1), dy[0], zero);
 }
 

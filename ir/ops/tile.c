@@ -14,7 +14,7 @@ static dp_status infer(dp_node *node) {
         __builtin_mul_overflow(x->dims[d].offset, repeats[d], &y.dims[d].offset))
       return dp_fail(EX_DATAERR, "dim %d repeated %lld times is too large", d, (long long)repeats[d]);
   }
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 
@@ -26,7 +26,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
   dx[0] = dy[0];
   for (int d = 0; d < x->rank; d++) {
     if (repeats[d] == 1) continue;
-    dp_shape shape = dx[0]->type.shape;
+    dp_shape shape = dx[0]->type->shape;
     if (shape.rank == DP_MAX_RANK) {
       if (!b->status)
         b->status = dp_fail(EX_DATAERR, "the gradient of Tile supports tensors of up to %d dims", DP_MAX_RANK - 1);

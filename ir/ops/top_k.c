@@ -15,7 +15,7 @@ static dp_status infer(dp_node *node) {
     return dp_fail(EX_DATAERR, "%lld elements are requested along dim %d of shape %s", (long long)k, axis,
                    dp_shape_print(&y, text, sizeof text));
   y.dims[axis] = dp_dim_of(k);
-  dp_common_set(node, VALUES, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, VALUES, node->inputs[0]->type->dtype, &y);
   dp_common_set(node, INDICES, DP_INT64, &y);
   return DP_OK;
 }
@@ -30,7 +30,7 @@ static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp
     indices = again->producer->outputs[INDICES];
   }
   dp_attr zeros[] = {dp_attr_dims(b->graph->arena, "shape", dp_common_shape(node, 0)),
-                     dp_attr_int("dtype", dy[VALUES]->type.dtype)};
+                     dp_attr_int("dtype", dy[VALUES]->type->dtype)};
   dp_value *in[] = {dp_build(b, "dp.Fill", 0, NULL, 1, 2, zeros), indices, dy[VALUES]};
   dx[0] = dp_build(b, "ScatterElements", 3, in, 1, 1, &axis);
 }

@@ -27,7 +27,7 @@ static dp_status infer(dp_node *node) {
   const dp_shape *x = dp_common_shape(node, 0);
   dp_shape y = {.rank = x->rank};
   for (int d = 0; d < x->rank; d++) y.dims[d] = x->dims[perm[d]];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -18,7 +18,7 @@ static dp_status infer(dp_node *node) {
     new[axis] = true;
   }
   for (int d = 0, from = 0; d < y.rank; d++) y.dims[d] = new[d] ? dp_dim_of(1) : x->dims[from++];
-  dp_common_set(node, 0, node->inputs[0]->type.dtype, &y);
+  dp_common_set(node, 0, node->inputs[0]->type->dtype, &y);
   return DP_OK;
 }
 

@@ -3,12 +3,12 @@
 
 static dp_status infer(dp_node *node) {
   DP_TRY(dp_elementwise_infer(node));
-  dp_common_set(node, 0, node->inputs[1]->type.dtype, &node->outputs[0]->type.shape);
+  dp_common_set(node, 0, node->inputs[1]->type->dtype, &node->outputs[0]->type->shape);
   return DP_OK;
 }
 
 static void gradient(dp_builder *b, const dp_node *node, dp_value *const *dy, dp_value **dx) {
-  dp_value *zero = dp_build_fill(b, dy[0]->type.dtype, 0), *condition = node->inputs[0];
+  dp_value *zero = dp_build_fill(b, dy[0]->type->dtype, 0), *condition = node->inputs[0];
   dp_value *to_x = dp_build(b, "Where", 3, (dp_value *[]){condition, dy[0], zero}, 1, 0, NULL);
   dp_value *to_y = dp_build(b, "Where", 3, (dp_value *[]){condition, zero, dy[0]}, 1, 0, NULL);
   dp_elementwise_give(b, node, 1, to_x, dx);

@@ -163,7 +163,7 @@ dp_status dp_plan_model(dp_arena *arena, const Dp__Plan *plan, dp_model **model)
   DP_TRY(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &m->mesh));
   for (size_t i = 0; i < plan->n_variables; i++) {
     dp_variable p;
-    DP_TRY(dp_proto_to_variable(arena, plan->variables[i], &m->mesh, &p));
+    DP_TRY(dp_proto_to_variable(m, plan->variables[i], &m->mesh, &p));
     dp_model_add_variable(m, &p);
   }
   return DP_OK;

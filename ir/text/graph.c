@@ -57,8 +57,8 @@ static dp_status parse_scalar(dp_text_lex *lex, dp_graph *graph) {
         &before, "the per-step scalars are " DP_SCALAR_STEP ", " DP_SCALAR_N ", " DP_SCALAR_LR " and " DP_SCALAR_SEED);
   DP_TRY(dp_text_lex_take(lex, ":"));
   DP_TRY(dp_text_type_parse(lex, &type));
-  if (type.dtype != value->type.dtype || type.shape.rank)
-    return dp_text_lex_fail(&before, "'%s' is %s[]", name, dp_type_name(value->type.dtype));
+  if (type.dtype != value->type->dtype || type.shape.rank)
+    return dp_text_lex_fail(&before, "'%s' is %s[]", name, dp_type_name(value->type->dtype));
   return dp_text_node_value_notes(lex, value, graph);
 }
 
@@ -81,7 +81,7 @@ static dp_status parse_variable(dp_text_lex *lex, dp_graph *graph) {
     return dp_text_lex_fail_at(lex, location, "the name '%s' is already used by another value", name);
   DP_TRY(dp_text_lex_take(lex, "="));
   DP_TRY(parse_known_variable(lex, graph, &variable, &of));
-  dp_value *value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, name, graph->model->variables[variable].type);
+  dp_value *value = dp_graph_add_value(graph, DP_VALUE_VARIABLE, name, *graph->model->variables[variable].type);
   value->variable = variable;
   return dp_text_node_value_notes(lex, value, graph);
 }
@@ -117,7 +117,7 @@ static dp_status parse_update(dp_text_lex *lex, dp_text_graph *reader) {
   dp_names_add(reader->updates, name, 0);
   DP_TRY(dp_text_lex_take(lex, "="));
   DP_TRY(dp_text_node_operand(lex, graph, &update.value));
-  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+  dp_graph_append_update(graph, update.variable, update.value);
   return DP_OK;
 }
 

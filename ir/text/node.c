@@ -82,17 +82,16 @@ static dp_status parse_result(dp_text_lex *lex, const dp_graph *graph, const res
 }
 
 static dp_status check_type(const dp_text_lex *lex, const result *r, const dp_value *value) {
-  if (!r->type.dtype || (r->type.dtype == value->type.dtype && dp_shape_equal(&r->type.shape, &value->type.shape)))
-    return DP_OK;
+  if (!r->type.dtype || dp_type_equal(&r->type, value->type)) return DP_OK;
   char said[256], is[256];
   return dp_text_lex_fail_at(lex, r->location, "'%s' is declared %s but is %s", r->name,
-                             dp_type_print(&r->type, said, sizeof said), dp_type_print(&value->type, is, sizeof is));
+                             dp_type_print(&r->type, said, sizeof said), dp_type_print(value->type, is, sizeof is));
 }
 
 static dp_status take_value_notes(const dp_text_lex *lex, dp_text_location location, const dp_text_notes *notes,
                                   dp_value *value, dp_graph *graph) {
   dp_placement placements[DP_MAX_MESH] = {0};
-  DP_TRY(dp_text_notes_set_placements(lex, location, notes, &value->type, &graph->model->mesh, placements));
+  DP_TRY(dp_text_notes_set_placements(lex, location, notes, value->type, &graph->model->mesh, placements));
   dp_value_place(graph, value, placements);
   value->micro_first = notes->micro[0];
   value->micro_count = notes->micro[1];
@@ -138,7 +137,7 @@ static dp_status take_node_notes(const dp_text_lex *lex, dp_text_location locati
   if (node->n_constraints && !node->outputs[0])
     return dp_text_lex_fail_at(lex, location, "'shard' applies to the node's first result, which is omitted");
   if (node->n_constraints)
-    DP_TRY(dp_text_constraints_check(lex, location, &node->outputs[0]->type.shape, node->n_constraints,
+    DP_TRY(dp_text_constraints_check(lex, location, &node->outputs[0]->type->shape, node->n_constraints,
                                      node->constraints));
   node->kernel = notes->kernel;
   node->threads = (int)notes->threads;

@@ -147,22 +147,23 @@ static dp_status parse_initial(dp_text_lex *lex, const dp_type *type, dp_init *i
 
 static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   dp_text_lex *lex = &r->lex;
-  dp_variable p = {.kind = kind};
+  dp_type type;
+  dp_variable p = {.kind = kind, .type = &type};
   dp_text_location location = dp_text_lex_location(lex);
   DP_TRY(dp_text_lex_take_name(lex, "a name", &p.name));
   if (dp_model_find_variable(r->model, p.name) >= 0 || (r->flat.graph && dp_graph_find_value(r->flat.graph, p.name)))
     return dp_text_lex_fail_at(lex, location, "the name '%s' is already used", p.name);
   DP_TRY(dp_text_lex_context(lex, location, dp_variable_check_name(&p)));
   DP_TRY(dp_text_lex_take(lex, ":"));
-  DP_TRY(dp_text_type_parse(lex, &p.type));
-  if (dp_shape_is_symbolic(&p.type.shape))
+  DP_TRY(dp_text_type_parse(lex, &type));
+  if (dp_shape_is_symbolic(&type.shape))
     return dp_text_lex_fail_at(lex, location, "'%s' outlives a step, so its shape cannot depend on %s", p.name,
                                lex->symbol);
   DP_TRY(dp_text_lex_take(lex, "="));
-  DP_TRY(parse_initial(lex, &p.type, &p.init));
+  DP_TRY(parse_initial(lex, &type, &p.init));
   if (dp_text_lex_is(lex, "shard") && dp_text_lex_next_is(lex, '(')) {
     DP_TRY(dp_text_lex_next(lex));
-    DP_TRY(dp_text_constraints_parse(lex, &p.type.shape, &p.n_constraints, &p.constraints));
+    DP_TRY(dp_text_constraints_parse(lex, &type.shape, &p.n_constraints, &p.constraints));
   }
   if (dp_text_lex_is(lex, "frozen") && !dp_text_lex_next_is(lex, '=') && !dp_text_lex_next_is(lex, ',') &&
       !dp_text_lex_next_is(lex, ':')) {
@@ -172,14 +173,16 @@ static dp_status parse_variable(reader *r, dp_variable_kind kind) {
   dp_text_notes notes;
   location = dp_text_lex_location(lex);
   DP_TRY(dp_text_notes_parse(lex, DP_TEXT_OF_VARIABLE, &notes));
-  DP_TRY(dp_text_notes_set_placements(lex, location, &notes, &p.type, &r->model->mesh, p.placements));
+  dp_placement placements[DP_MAX_MESH] = {0};
+  DP_TRY(dp_text_notes_set_placements(lex, location, &notes, &type, &r->model->mesh, placements));
+  p.placements = dp_model_placements(r->model, placements);
   p.n_stages = notes.n_stages;
   p.stages = notes.stages;
   DP_TRY(dp_text_lex_context(lex, location, dp_variable_check_stages(&p, dp_mesh_stages(&r->model->mesh))));
   p.offloaded = notes.space == DP_SPACE_OFFLOAD;
   if (notes.space && notes.space != DP_SPACE_PERSISTENT && !p.offloaded)
     return dp_text_lex_fail_at(lex, location, "a variable is stored in space persistent or offload");
-  if (notes.layout > DP_LAYOUT_NHWC || (notes.layout && p.type.shape.rank != 4))
+  if (notes.layout > DP_LAYOUT_NHWC || (notes.layout && type.shape.rank != 4))
     return dp_text_lex_fail_at(lex, location, "a variable is stored plain, or in nhwc if it has four dims");
   p.layout = (dp_layout)notes.layout;
   p.offset = notes.offset;

@@ -147,7 +147,7 @@ static void print_variable(FILE *out, const dp_model *model, const dp_variable *
   fprintf(out, "  %s ", words[p->kind]);
   dp_text_print_name(out, p->name);
   fputs(": ", out);
-  dp_text_print_type(out, &p->type, model->symbol);
+  dp_text_print_type(out, p->type, model->symbol);
   fputs(" = ", out);
   print_initial(out, &p->init, held);
   if (p->n_constraints) fputs(" shard", out);

@@ -97,7 +97,7 @@ static void print_value(printer *p, const dp_value *v) {
     dp_text_print_name(p->out, model->variables[v->variable].name);
   } else {
     fputs(": ", p->out);
-    dp_text_print_type(p->out, &v->type, model->symbol);
+    dp_text_print_type(p->out, v->type, model->symbol);
   }
   if (v->kind == DP_VALUE_CONSTANT) {
     fputs(" = ", p->out);
@@ -137,7 +137,7 @@ static void print_node(printer *p, const dp_node *n) {
     if (!v) continue;
     if (!default_name) default_name = v->name;
     fputs(": ", out);
-    dp_text_print_type(out, &v->type, p->graph->model->symbol);
+    dp_text_print_type(out, v->type, p->graph->model->symbol);
     print_value_notes(p, v);
   }
   fprintf(out, " = %s%s%s(", n->op->domain, *n->op->domain ? "." : "", n->op->name);

@@ -67,8 +67,8 @@ static void hash_source(XXH3_state_t *state, const dp_graph *graph, const dp_val
     return;
   }
   hash_text(state, v->kind == DP_VALUE_VARIABLE ? graph->model->variables[v->variable].name : v->name);
-  hash_int(state, v->type.dtype);
-  hash_bytes(state, v->type.shape.dims, (size_t)v->type.shape.rank * sizeof *v->type.shape.dims);
+  hash_int(state, v->type->dtype);
+  hash_bytes(state, v->type->shape.dims, (size_t)v->type->shape.rank * sizeof *v->type->shape.dims);
 }
 
 static bool is_identity(const dp_node *node) { return !strcmp(node->op->name, "Identity") && !*node->op->domain; }
@@ -226,11 +226,11 @@ static dp_status check_variables(const dp_model *plan, const dp_model *model, dp
     if (at < 0) return dp_fail(EX_DATAERR, "the plan does not keep '%s', which the model has", b->name);
     const dp_variable *a = &plan->variables[at];
     char x[256], y[256];
-    if (a->kind != b->kind || a->frozen != b->frozen || a->type.dtype != b->type.dtype ||
-        !dp_shape_equal(&a->type.shape, &b->type.shape))
+    if (a->kind != b->kind || a->frozen != b->frozen || a->type->dtype != b->type->dtype ||
+        !dp_shape_equal(&a->type->shape, &b->type->shape))
       return dp_fail(EX_DATAERR, "'%s' is %s%s in the plan, %s%s in the model, or of another kind", b->name,
-                     dp_type_print(&a->type, x, sizeof x), a->frozen ? " frozen" : "",
-                     dp_type_print(&b->type, y, sizeof y), b->frozen ? " frozen" : "");
+                     dp_type_print(a->type, x, sizeof x), a->frozen ? " frozen" : "",
+                     dp_type_print(b->type, y, sizeof y), b->frozen ? " frozen" : "");
     if (!is_same_init(&a->init, &b->init))
       return dp_fail(EX_DATAERR, "'%s' begins with other values in the plan than in the model", b->name);
     report->variables++;

@@ -99,7 +99,7 @@ static dp_status check_classes(dp_checker *c) {
 // Whether no input, variable or constant of the graph is float32.
 static bool has_no_float32(const dp_graph *graph) {
   for (int32_t i = 0; i < graph->n_values; i++)
-    if (graph->values[i]->kind != DP_VALUE_RESULT && graph->values[i]->type.dtype == DP_FLOAT32) return false;
+    if (graph->values[i]->kind != DP_VALUE_RESULT && graph->values[i]->type->dtype == DP_FLOAT32) return false;
   return true;
 }
 

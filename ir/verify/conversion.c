@@ -163,8 +163,8 @@ dp_status dp_checker_conversion(dp_checker *c, uint32_t instruction) {
                 bucket ? "a result for each operand" : "one operand, one result");
   for (size_t k = 0; k < in->n_inputs; k++) {
     if (!in->inputs[k] || !in->outputs[k]) return FAIL("operand or result %zu is left out", k);
-    dp_dtype first = dp_checker_input(c, in, 0)->value->type.dtype,
-             dtype = dp_checker_input(c, in, k)->value->type.dtype;
+    dp_dtype first = dp_checker_input(c, in, 0)->value->type->dtype,
+             dtype = dp_checker_input(c, in, k)->value->type->dtype;
     if (dtype != first)
       return FAIL("operand %zu is %s, operand 0 is %s: one element type is expected", k, dp_type_name(dtype),
                   dp_type_name(first));

@@ -142,8 +142,8 @@ static uint32_t stays(const dp_checker *c, uint32_t instruction) {
   if (in->n_members || !dp_op_is(c->instructions[instruction].op, DP_OP_VIEW)) return 0;
   const Dp__DeviceTensor *x = dp_checker_input(c, in, 0)->claim, *y = dp_checker_output(c, in, 0)->claim;
   if (x->space != y->space || x->offset != y->offset || x->bytes != y->bytes || x->layout != y->layout) return 0;
-  if (x->layout != DP__LAYOUT__PLAIN &&
-      !dp_shape_equal(&dp_checker_input(c, in, 0)->value->type.shape, &dp_checker_output(c, in, 0)->value->type.shape))
+  if (x->layout != DP__LAYOUT__PLAIN && !dp_shape_equal(&dp_checker_input(c, in, 0)->value->type->shape,
+                                                        &dp_checker_output(c, in, 0)->value->type->shape))
     return 0;
   const dp_span *span = dp_spans_get(c->spans[x->space], dp_spans_find(c->spans[x->space], x->offset));
   const uint32_t first = span ? span->content : 0;

@@ -24,6 +24,7 @@ static dp_status read_graph(dp_checker *c, size_t i) {
   dp_graph *graph;
   DP_TRY(dp_checker_wrap(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,
                          dp_proto_to_graph(c->model, c->plan->graphs[i], &graph)));
+  dp_graph_finish(graph);
   for (int32_t k = 0; k < graph->n_nodes; k++)
     if (dp_op_is(graph->nodes[k]->op, DP_OP_COMMUNICATION))
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,
@@ -45,16 +46,16 @@ static dp_status check_storage(dp_checker *c, const dp_variable *p) {
                              "'%s' is stored as %s: on axis '%s', which is not an axis of devices, it must be whole",
                              p->name, dp_checker_placements_print(c, p->placements, text, sizeof text),
                              c->model->mesh.axes[whole[i]].name);
-  if (p->layout != DP_LAYOUT_PLAIN && p->type.shape.rank != 4)
+  if (p->layout != DP_LAYOUT_PLAIN && p->type->shape.rank != 4)
     return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_TENSOR_LAYOUT,
                            "'%s' has %d dims, and is not plain: only what has four may lie otherwise", p->name,
-                           p->type.shape.rank);
+                           p->type->shape.rank);
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (p->placements[a].kind == DP_PARTIAL)
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,
                              "'%s' is stored as %s: a partial value cannot be loaded or saved", p->name,
                              dp_checker_placements_print(c, p->placements, text, sizeof text));
-  if (!dp_checker_bytes(c, &p->type, p->placements, &bytes))
+  if (!dp_checker_bytes(c, p->type, p->placements, &bytes))
     return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_FORM_LIMIT, "'%s' is too large to be split over the mesh",
                            p->name);
   if (p->bytes < bytes)
@@ -106,7 +107,7 @@ dp_status dp_checker_model(dp_checker *c) {
   for (size_t i = 0; i < plan->n_variables; i++) {
     dp_variable p;
     DP_TRY(dp_checker_wrap(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH,
-                           dp_proto_to_variable(c->plan_arena, plan->variables[i], &c->model->mesh, &p)));
+                           dp_proto_to_variable(c->model, plan->variables[i], &c->model->mesh, &p)));
     if (dp_model_find_variable(c->model, p.name) >= 0)
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_FORM_GRAPH, "two variables are called '%s'", p.name);
     DP_TRY(check_storage(c, &p));
@@ -158,11 +159,11 @@ static dp_status check_updates(dp_checker *c, const char *program) {
 }
 
 static bool is_count(const dp_output *output) {
-  return output && !output->value->type.shape.rank && output->value->type.dtype == DP_INT64;
+  return output && !output->value->type->shape.rank && output->value->type->dtype == DP_INT64;
 }
 
 static bool is_number(const dp_output *output, uint64_t dtypes) {
-  return output && !output->value->type.shape.rank && (DP_BIT(output->value->type.dtype) & dtypes);
+  return output && !output->value->type->shape.rank && (DP_BIT(output->value->type->dtype) & dtypes);
 }
 
 // Terms of a loss are numbered from 0, and each comes with what its mean divides by.
@@ -186,7 +187,7 @@ static dp_status check_measures(dp_checker *c, const char *program) {
   const dp_graph *graph = find_graph(c, program);
   if (!graph) return DP_OK;
   const dp_output *loss = find_output(graph, "loss");
-  if (!loss || loss->value->type.shape.rank || !dp_type_is_float(loss->value->type.dtype))
+  if (!loss || loss->value->type->shape.rank || !dp_type_is_float(loss->value->type->dtype))
     return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_PROGRAM_OUTPUTS,
                            "program %s gives no output 'loss' that is one number", program);
   if (!is_count(find_output(graph, "count")))

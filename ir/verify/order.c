@@ -63,8 +63,8 @@ static bool may_replace(const dp_checker *c, uint32_t instruction, int32_t r, in
     return !o && dp_checker_input(c, s->claim, 0)->needed == dp_checker_output(c, s->claim, 0)->needed;
   if (dp_op_is(s->op, DP_OP_COMMUNICATION)) return r == o && !strcmp(s->op->name, "AllReduce");
   if (!dp_op_is(s->op, DP_OP_ELEMENTWISE) || r || o) return false;
-  const dp_type *result = &dp_checker_output(c, s->claim, 0)->value->type;
-  const dp_type *operand = &dp_checker_input(c, s->claim, 0)->value->type;
+  const dp_type *result = dp_checker_output(c, s->claim, 0)->value->type;
+  const dp_type *operand = dp_checker_input(c, s->claim, 0)->value->type;
   // Kernels promise no more than that: one that converts types reads and writes through pointers to different types.
   return result->dtype == operand->dtype && is_same_count(&result->shape, &operand->shape);
 }

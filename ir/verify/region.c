@@ -75,7 +75,7 @@ static dp_status check_writes(dp_checker *c, uint32_t instruction, size_t m) {
 // Whether a member works on rows or channels, or on single elements as updates do.
 static bool works_on_parts(const dp_checker *c, const Dp__Instruction *member) {
   const dp_node *node = c->graph->nodes[member->nodes[0]];
-  const int rank = node->n_inputs && node->inputs[0] ? node->inputs[0]->type.shape.rank : 0;
+  const int rank = node->n_inputs && node->inputs[0] ? node->inputs[0]->type->shape.rank : 0;
   return dp_op_is(node->op, DP_OP_UPDATE) || dp_op_is_pointwise(node->op) || dp_op_is(node->op, DP_OP_CHANNELS) ||
          dp_op_row(node, rank) > 0;
 }
@@ -137,8 +137,8 @@ static int64_t replaced(const Dp__Instruction *member, size_t result) {
 // that it replaces.
 bool dp_checker_region_replaces(const dp_checker *c, uint32_t instruction, int32_t r, int32_t o) {
   const Dp__Instruction *in = c->instructions[instruction].claim;
-  const dp_type *result = &dp_checker_output(c, in, (size_t)r)->value->type;
-  const dp_type *operand = &dp_checker_input(c, in, (size_t)o)->value->type;
+  const dp_type *result = dp_checker_output(c, in, (size_t)r)->value->type;
+  const dp_type *operand = dp_checker_input(c, in, (size_t)o)->value->type;
   if (result->dtype != operand->dtype || !dp_shape_equal(&result->shape, &operand->shape)) return false;
   if (!c->instructions[instruction].by_parts) return false;
   const size_t maker = c->instructions[instruction].makers[r];

@@ -9,18 +9,18 @@
 static dp_status check_image(dp_checker *c, size_t i, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   const bool host = dp_checker_is_on_host(m->space) || m->space == DP__SPACE__DEVICE_INPUT;
-  if (t->value->type.shape.rank == 4 && !host) return DP_OK;
+  if (t->value->type->shape.rank == 4 && !host) return DP_OK;
   return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
                          "tensor %zu ('%s') has %d dims in %s memory, and is not plain: only what has four dims, and "
                          "neither comes from the host nor goes to it, may lie otherwise",
-                         i, t->value->name, t->value->type.shape.rank, dp_plan_form_space(m->space));
+                         i, t->value->name, t->value->type->shape.rank, dp_plan_form_space(m->space));
 }
 
 static dp_status check_form(dp_checker *c, size_t i, const dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
-  if (m->dtype != (int32_t)t->value->type.dtype)
+  if (m->dtype != (int32_t)t->value->type->dtype)
     return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_TYPE, "tensor %zu is %s, its value '%s' is %s",
-                           i, dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type.dtype));
+                           i, dp_type_name((dp_dtype)m->dtype), t->value->name, dp_type_name(t->value->type->dtype));
   if (m->stage != c->role_index)
     return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
                            "tensor %zu ('%s') has stage %u, and this is stage %u", i, t->value->name, m->stage,
@@ -37,7 +37,8 @@ static const dp_placement *keep(dp_checker *c, size_t i, const dp_placement at[D
 static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t) {
   const Dp__DeviceTensor *m = t->claim;
   dp_placement at[DP_MAX_MESH] = {0};
-  dp_status status = dp_proto_to_placements(m->n_placements, m->placements, &t->value->type.shape, &c->model->mesh, at);
+  dp_status status =
+      dp_proto_to_placements(m->n_placements, m->placements, &t->value->type->shape, &c->model->mesh, at);
   if (status)
     return dp_checker_wrap(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_PLACEMENT,
                            dp_status_context(status, "tensor %zu ('%s')", i, t->value->name));
@@ -64,7 +65,7 @@ static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t)
 static dp_status check_blocks(dp_checker *c, size_t i, const dp_checker_tensor *t) {
   const int64_t block = dp_layout_block(dp_plan_to_layout(t->claim->layout)), first[DP_MAX_MESH] = {0};
   if (!block) return DP_OK;
-  dp_local in_blocks, local = dp_shard_range(&t->value->type.shape, t->at, &c->model->mesh, first, c->model->batch);
+  dp_local in_blocks, local = dp_shard_range(&t->value->type->shape, t->at, &c->model->mesh, first, c->model->batch);
   if (dp_local_in_blocks(&local, block, &in_blocks)) return DP_OK;
   char text[256];
   return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
@@ -79,7 +80,7 @@ static dp_status check_bytes(dp_checker *c, size_t i, dp_checker_tensor *t) {
   dp_placement at[DP_MAX_MESH];
   memcpy(at, t->at, sizeof at);
   if (t->count > 1) at[c->micro] = dp_replicate();
-  if (!dp_checker_bytes(c, &t->value->type, at, &t->needed))
+  if (!dp_checker_bytes(c, t->value->type, at, &t->needed))
     return dp_checker_fail(c, dp_checker_at_tensor(c, i), DP_RULE_FORM_LIMIT,
                            "tensor %zu ('%s') is too large to be split over the mesh", i, t->value->name);
   if (t->claim->bytes < t->needed && t->claim->space != DP__SPACE__INSIDE)

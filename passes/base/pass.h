@@ -79,6 +79,7 @@ typedef struct {
   bool keeps_graph_order;   // nodes keep the graph's order on their streams: the baseline in tests
   bool plain_weights;       // kernels pack nothing for later runs
   bool uploads;             // inputs are uploaded ahead, whatever the target says: for tests
+  bool frees_graphs;        // each graph gives back its memory once the plan has it; the model has none afterwards
   bool why;
   // Printing. print_after: the name of a pass, or "all". stop_after: the name of a pass; the plan is then NULL.
   const char *print_after, *stop_after;

@@ -33,7 +33,7 @@ double dp_cost_model_ns(const dp_target_costs *costs, const dp_graph *graph, con
     double bytes = v ? dp_cost_model_bytes(model, v) : 0;
     if (k < node->n_inputs) of_operands += bytes;
     if (bytes <= largest) continue;
-    double whole = (double)dp_shape_count(&v->type.shape, model->batch) * (double)dp_type_bytes(v->type.dtype);
+    double whole = (double)dp_shape_count(&v->type->shape, model->batch) * (double)dp_type_bytes(v->type->dtype);
     largest = bytes;
     share = whole > 0 ? bytes / whole : 0;
   }

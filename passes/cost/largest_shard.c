@@ -13,10 +13,10 @@ dp_local dp_largest_shard_of(const dp_model *model, const dp_value *value) {
     last[a] = mesh->axes[a].size - 1;
     if (value->micro_count > 1 && dp_mesh_is_sequential(&mesh->axes[a])) placements[a] = dp_replicate();
   }
-  return dp_shard_range(&value->type.shape, placements, mesh, last, model->batch);
+  return dp_shard_range(&value->type->shape, placements, mesh, last, model->batch);
 }
 
 uint64_t dp_largest_shard_bytes(const dp_model *model, const dp_value *value) {
   dp_local part = dp_largest_shard_of(model, value);
-  return (uint64_t)dp_local_count(&part) * dp_type_bytes(value->type.dtype);
+  return (uint64_t)dp_local_count(&part) * dp_type_bytes(value->type->dtype);
 }

@@ -2,7 +2,7 @@
 //
 // A plan has one role for all devices or, for a pipeline, one role per stage. Each has the same programs in the same
 // order; a stage's graph may be empty. Values without a space stand for data in transit between stages and are left
-// out.
+// out. With dp_options.frees_graphs a graph gives back its memory as soon as the plan has it.
 #include <string.h>
 
 #include "ir/file/proto.h"
@@ -60,7 +60,7 @@ static Dp__DeviceTensor *emit_tensor(emitting *e, const dp_value *value) {
     t->micro = set;
   }
   t->layout = dp_plan_layout_of(value->layout);
-  t->dtype = (int32_t)value->type.dtype;
+  t->dtype = (int32_t)value->type->dtype;
   t->space = space_of(value->space);
   t->offset = value->offset;
   t->bytes = value->bytes;
@@ -310,23 +310,53 @@ static Dp__Role *emit_role(emitting *e, int stage, bool staged) {
     DP_PUSH(e->arena, role->devices, role->n_devices, range);
   }
   emit_arenas(e, stage, role);
-  uint32_t program = 0;
-  for (int g = 0; g < e->model->n_graphs; g++) {
-    program += g && begins_program(e->model, g);
-    if (is_of(e->model->graphs[g], stage))
-      DP_PUSH(e->arena, role->programs, role->n_programs, emit_program(e, e->model->graphs[g], program));
-  }
+  for (int g = 0; g < e->model->n_graphs; g++) role->n_programs += begins_program(e->model, g);
+  role->programs = dp_alloc_n(e->arena, role->n_programs, sizeof(Dp__Program *));
   return role;
 }
 
 // A logical graph without the user's annotations: the plan itself says where values are.
 static Dp__Graph *emit_graph(const emitting *e, const dp_graph *graph) {
-  Dp__Graph *message = dp_proto_from_graph(e->arena, graph);
+  Dp__Graph *message = dp_proto_shared_graph(e->shared, graph);
   for (size_t i = 0; i < message->n_nodes; i++) {
     message->nodes[i]->device = message->nodes[i]->stage = 0;
     message->nodes[i]->n_constraints = 0;
   }
   return message;
+}
+
+// The model's graph g, which is of program number `program`, in the roles of its stage.
+static void emit_graph_of_roles(emitting *e, Dp__Plan *plan, int g, uint32_t program) {
+  const dp_graph *graph = e->model->graphs[g];
+  for (size_t r = 0; r < plan->n_roles; r++)
+    if (is_of(graph, (int)r)) plan->roles[r]->programs[program] = emit_program(e, graph, program);
+  // A model may have an output of that name itself, which infer gives.
+  for (int o = 0; o < graph->n_outputs && !strcmp(graph->logical->name, "eval"); o++)
+    plan->classes |= !strcmp(graph->outputs[o].name, DP_CORRECT_OUTPUT);
+}
+
+// The last program first: "train", which is the largest and the first, has the memory of the others then.
+static void emit_graphs(emitting *e, Dp__Plan *plan) {
+  dp_model *model = e->model;
+  const bool frees = e->compile->options->frees_graphs;
+  for (int g = 0; g < model->n_graphs; g++) {
+    plan->n_graphs += begins_program(model, g);
+    if (frees) dp_graph_finish(model->graphs[g]);
+  }
+  plan->graphs = dp_alloc_n(e->arena, plan->n_graphs, sizeof(Dp__Graph *));
+  uint32_t program = (uint32_t)plan->n_graphs;
+  for (int g = model->n_graphs, first; g > 0; g = first) {
+    for (first = g - 1; !begins_program(model, first);) first--;
+    program--;
+    dp_graph *logical = model->graphs[first]->logical;
+    plan->graphs[program] = emit_graph(e, logical);
+    for (int i = first; i < g; i++) {
+      emit_graph_of_roles(e, plan, i, program);
+      if (frees) dp_graph_free(model->graphs[i]);
+    }
+    if (frees) dp_graph_free(logical);
+  }
+  if (frees) dp_model_free_graphs(model);
 }
 
 // ---- plan -----------------------------------------------------------------------------------------------------------
@@ -381,16 +411,11 @@ static dp_status run(dp_compile *compile) {
     p->n_constraints = 0;
     DP_PUSH(e.arena, plan->variables, plan->n_variables, p);
   }
-  for (int g = 0; g < model->n_graphs; g++) {
-    if (begins_program(model, g))
-      DP_PUSH(e.arena, plan->graphs, plan->n_graphs, emit_graph(&e, model->graphs[g]->logical));
-    // A model may have an output of that name itself, which infer gives.
-    for (int o = 0; o < model->graphs[g]->n_outputs && !strcmp(model->graphs[g]->logical->name, "eval"); o++)
-      plan->classes |= !strcmp(model->graphs[g]->outputs[o].name, DP_CORRECT_OUTPUT);
-  }
   bool staged = model->n_graphs && model->graphs[0]->stage >= 0;
   for (int stage = 0; stage < (staged ? dp_mesh_stages(&model->mesh) : 1); stage++)
     DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e, stage, staged));
+  emit_graphs(&e, plan);
+  dp_proto_shared_destroy(e.shared);
   compile->plan = plan;
   return DP_OK;
 }

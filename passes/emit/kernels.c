@@ -10,7 +10,7 @@
 #include "passes/emit/kernels.h"
 
 static dp_kernel_operand operand_of(const dp_model *model, const dp_value *value) {
-  return (dp_kernel_operand){value->type.dtype, true, dp_largest_shard_of(model, value), value->layout};
+  return (dp_kernel_operand){value->type->dtype, true, dp_largest_shard_of(model, value), value->layout};
 }
 
 int dp_kernels_threads(const dp_compile *compile) {
@@ -137,7 +137,7 @@ static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
     char text[256];
     const dp_value *x = node->inputs && node->n_inputs && node->inputs[0] ? node->inputs[0] : node->outputs[0];
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
-                   node->op->name, compile->options->target->name, dp_type_print(&x->type, text, sizeof text));
+                   node->op->name, compile->options->target->name, dp_type_print(x->type, text, sizeof text));
   }
   spec.threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, &spec) : 1;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);

@@ -24,7 +24,7 @@
 // Whether the layout is one for a value of these extents.
 static bool has_room(const dp_layout_work *w, const dp_value *v) {
   const int64_t block = dp_layout_block(w->layout);
-  if (!block) return v->type.shape.rank == 4;
+  if (!block) return v->type->shape.rank == 4;
   const dp_local shard = dp_largest_shard_of(w->compile->model, v);
   dp_local plain;
   return dp_local_in_blocks(&shard, block, &plain);
@@ -33,12 +33,12 @@ static bool has_room(const dp_layout_work *w, const dp_value *v) {
 static bool is_image(const dp_layout_work *w, const dp_value *v) {
   const uint32_t types = dp_layout_block(w->layout) ? DP_BIT(DP_FLOAT32) : DP_BIT(DP_BFLOAT16) | DP_BIT(DP_FLOAT16);
   return v->kind == DP_VALUE_RESULT && (v->space == DP_SPACE_TRANSIENT || v->space == DP_SPACE_OFFLOAD) &&
-         DP_BIT(v->type.dtype) & types && has_room(w, v);
+         DP_BIT(v->type->dtype) & types && has_room(w, v);
 }
 
 // Planes of one element lie alike in all layouts.
 static bool has_planes(const dp_value *v) {
-  return !dp_dim_is(v->type.shape.dims[2], 1) || !dp_dim_is(v->type.shape.dims[3], 1);
+  return !dp_dim_is(v->type->shape.dims[2], 1) || !dp_dim_is(v->type->shape.dims[3], 1);
 }
 
 static bool is_one_of(const dp_node *node, const char *const *names) {
@@ -152,7 +152,7 @@ static void settle_update(dp_layout_work *w, const dp_node *node, const dp_layou
 static bool has_plain(const dp_node *node, const dp_shape *shape) {
   for (int k = 0; k < dp_layout_ends(node); k++) {
     const dp_value *v = dp_layout_end(node, k);
-    if (v && v->layout == DP_LAYOUT_PLAIN && dp_shape_equal(&v->type.shape, shape)) return true;
+    if (v && v->layout == DP_LAYOUT_PLAIN && dp_shape_equal(&v->type->shape, shape)) return true;
   }
   return false;
 }
@@ -160,7 +160,7 @@ static bool has_plain(const dp_node *node, const dp_shape *shape) {
 static void settle_weights(dp_layout_work *w, const dp_node *node) {
   for (int k = 0; k < dp_layout_ends(node); k++) {
     dp_value *v = dp_layout_end(node, k);
-    if (v && w->weight[v->id] && v->layout != DP_LAYOUT_PLAIN && has_plain(node, &v->type.shape)) make_plain(w, v);
+    if (v && w->weight[v->id] && v->layout != DP_LAYOUT_PLAIN && has_plain(node, &v->type->shape)) make_plain(w, v);
   }
 }
 

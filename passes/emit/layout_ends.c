@@ -10,7 +10,7 @@ static bool updates(const dp_node *node) {
 }
 
 static void put(dp_layout_end_role *roles, const dp_value *v, int group, bool stored) {
-  if (v && v->type.shape.rank == 4) roles[v->id] = (dp_layout_end_role){group, stored};
+  if (v && v->type->shape.rank == 4) roles[v->id] = (dp_layout_end_role){group, stored};
 }
 
 // Result k of an update replaces its operand k. Other operands with four dims are gradients.
@@ -52,7 +52,7 @@ const dp_layout_end_role *dp_layout_roles(dp_arena *arena, const dp_node *node) 
   if (has_updates && node->body) take_inside(arena, node, roles);
   for (int k = 0; has_updates && !node->body && k < count; k++) {
     const dp_value *v = dp_layout_end(node, k);
-    if (!v || v->type.shape.rank != 4) continue;
+    if (!v || v->type->shape.rank != 4) continue;
     roles[k] = (dp_layout_end_role){0, k < node->n_outputs || k >= node->n_inputs};
   }
   return roles;

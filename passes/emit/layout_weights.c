@@ -24,7 +24,7 @@ static bool is_variable(const dp_layout_use *use) {
 static bool is_candidate(const dp_layout_share *share) {
   bool all = share->n_uses > 0 && is_variable(&share->uses[0]);
   for (int i = 0; i < share->n_uses && all; i++)
-    all = lies_otherwise(&share->uses[i].value->type) && is_on_device(share->uses[i].value) &&
+    all = lies_otherwise(share->uses[i].value->type) && is_on_device(share->uses[i].value) &&
           !share->uses[i].work->bound[share->uses[i].value->id];
   return all;
 }
@@ -43,9 +43,9 @@ static bool has_shape(const shape_set *set, const dp_shape *shape) {
 
 // Whether a value that is no variable may be one: weights in 16 bits are images to the pass.
 static bool is_like_weight(const dp_layout_work *w, const dp_value *v, const shape_set *set) {
-  return v->kind == DP_VALUE_RESULT && v->space != DP_SPACE_PERSISTENT && v->type.shape.rank == 4 &&
-         v->type.dtype != DP_BFLOAT16 && v->type.dtype != DP_FLOAT16 && is_on_device(v) && !w->bound[v->id] &&
-         has_shape(set, &v->type.shape);
+  return v->kind == DP_VALUE_RESULT && v->space != DP_SPACE_PERSISTENT && v->type->shape.rank == 4 &&
+         v->type->dtype != DP_BFLOAT16 && v->type->dtype != DP_FLOAT16 && is_on_device(v) && !w->bound[v->id] &&
+         has_shape(set, &v->type->shape);
 }
 
 static bool may_be_weight(const dp_layout_work *w, const dp_value *v) { return w->weight[v->id]; }
@@ -67,7 +67,7 @@ void dp_layout_find_weights(dp_layout_work *works, int n_works) {
   for (int32_t s = 0; s < shares->count; s++) {
     candidates[s] = is_candidate(&shares->all[s]);
     if (!candidates[s]) continue;
-    const dp_shape *shape = &shares->all[s].uses[0].value->type.shape;
+    const dp_shape *shape = &shares->all[s].uses[0].value->type->shape;
     if (!has_shape(&set, shape)) DP_PUSH(works->scratch, set.shapes, set.count, shape);
   }
   for (int i = 0; i < n_works; i++) mark(&works[i], &set, candidates);

@@ -50,13 +50,13 @@ static bool is(const dp_node *node, const char *op) {
 
 static bool is_copy(const dp_node *node) {
   if (is(node, "Identity")) return true;
-  if (is(node, "Cast")) return node->inputs[0]->type.dtype == node->outputs[0]->type.dtype;
+  if (is(node, "Cast")) return node->inputs[0]->type->dtype == node->outputs[0]->type->dtype;
   if (!is(node, "Reshape") && !is(node, "Slice")) return false;
   size_t count = 0;
   const int64_t *steps = dp_node_ints(node, "steps", &count);
   for (size_t i = 0; i < count; i++)
     if (steps[i] != 1) return false;
-  return dp_shape_equal(&node->inputs[0]->type.shape, &node->outputs[0]->type.shape);
+  return dp_shape_equal(&node->inputs[0]->type->shape, &node->outputs[0]->type->shape);
 }
 
 static bool is_half(dp_dtype dtype) { return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16; }
@@ -64,11 +64,11 @@ static bool is_half(dp_dtype dtype) { return dtype == DP_FLOAT16 || dtype == DP_
 // Scores of 16 bits as float32, or probabilities of float32 in 16 bits. The operator has both in float32 where Q, K and
 // V have 16 bits.
 static bool widens(const dp_node *node) {
-  return is(node, "Cast") && is_half(node->inputs[0]->type.dtype) && node->outputs[0]->type.dtype == DP_FLOAT32;
+  return is(node, "Cast") && is_half(node->inputs[0]->type->dtype) && node->outputs[0]->type->dtype == DP_FLOAT32;
 }
 
 static bool narrows(const dp_node *node) {
-  return is(node, "Cast") && is_half(node->outputs[0]->type.dtype) && node->inputs[0]->type.dtype == DP_FLOAT32;
+  return is(node, "Cast") && is_half(node->outputs[0]->type->dtype) && node->inputs[0]->type->dtype == DP_FLOAT32;
 }
 
 // The number in a constant of one element, or in what is computed from such constants.
@@ -77,15 +77,15 @@ static bool number_of(const dp_value *x, int depth, double *number) {
   const dp_node *node = x->producer;
   double a, b;
   if (x->kind == DP_VALUE_CONSTANT) {
-    if (dp_tensor_count(x->constant) != 1 || !dp_type_is_float(x->type.dtype)) return false;
-    *number = dp_element_get(x->type.dtype, x->constant->data);
+    if (dp_tensor_count(x->constant) != 1 || !dp_type_is_float(x->type->dtype)) return false;
+    *number = dp_element_get(x->type->dtype, x->constant->data);
     return true;
   }
   if (!node || *node->op->domain || !depth || !node->n_inputs || !number_of(node->inputs[0], depth - 1, &a))
     return false;
   *number = a;
   for (size_t i = 0; i < DP_COUNT(same); i++)
-    if (is(node, same[i])) return dp_type_is_float(x->type.dtype);
+    if (is(node, same[i])) return dp_type_is_float(x->type->dtype);
   if (is(node, "Sqrt")) return *number = sqrt(a), true;
   if (is(node, "Reciprocal")) return *number = 1 / a, true;
   if (node->n_inputs != 2 || !node->inputs[1] || !number_of(node->inputs[1], depth - 1, &b)) return false;
@@ -107,7 +107,7 @@ static dp_value *unscaled(dp_value *x, double *scale) {
   for (int i = 0; (mul || div) && i < 2; i++) {
     if (div && i) break;
     dp_value *rest = node->inputs[i];
-    if (!dp_shape_equal(&rest->type.shape, &x->type.shape) || !number_of(node->inputs[1 - i], 4, &number)) continue;
+    if (!dp_shape_equal(&rest->type->shape, &x->type->shape) || !number_of(node->inputs[1 - i], 4, &number)) continue;
     *scale = mul ? *scale * number : *scale / number;
     return rest;
   }
@@ -120,7 +120,7 @@ static bool unturn(view *v) {
   size_t rank;
   if (!is(node, "Transpose")) return false;
   const int64_t *perm = dp_node_ints(node, "perm", &rank);
-  int64_t all = v->value->type.shape.rank;
+  int64_t all = v->value->type->shape.rank;
   for (int d = 0; d < all; d++) v->perm[d] = perm ? perm[v->perm[d]] : all - 1 - v->perm[d];
   v->value = node->inputs[0];
   return true;
@@ -133,12 +133,12 @@ static bool unturn_merged(view *v) {
   const dp_node *turn = is(separate, "Reshape") ? separate->inputs[0]->producer : NULL;
   const dp_node *merge = is(turn, "Transpose") ? turn->inputs[0]->producer : NULL;
   size_t count;
-  if (!is(merge, "Reshape") || v->value->type.shape.rank != 4 || merge->inputs[0]->type.shape.rank != 4) return false;
+  if (!is(merge, "Reshape") || v->value->type->shape.rank != 4 || merge->inputs[0]->type->shape.rank != 4) return false;
   const int64_t *perm = dp_node_ints(turn, "perm", &count);
   if (!perm || count != 3 || perm[0] != 0 || perm[1] != 2) return false;
-  const dp_dim *from = merge->inputs[0]->type.shape.dims, *merged = merge->outputs[0]->type.shape.dims;
+  const dp_dim *from = merge->inputs[0]->type->shape.dims, *merged = merge->outputs[0]->type->shape.dims;
   for (int d = 0; d < 4; d++)
-    if (!dp_dim_equal(v->value->type.shape.dims[d], from[swapped[d]])) return false;
+    if (!dp_dim_equal(v->value->type->shape.dims[d], from[swapped[d]])) return false;
   if (!dp_dim_equal(merged[1], from[2]) || !dp_dim_equal(merged[2], from[3])) return false;
   for (int d = 0; d < 4; d++) v->perm[d] = swapped[v->perm[d]];
   v->value = merge->inputs[0];
@@ -149,15 +149,15 @@ static bool unturn_merged(view *v) {
 static bool unrepeat(view *v) {
   const dp_node *merge = v->value->producer, *expand, *insert;
   const int64_t axis = v->perm[2];
-  if (v->times > 1 || v->value->type.shape.rank != 4 || !is(merge, "Reshape")) return false;
+  if (v->times > 1 || v->value->type->shape.rank != 4 || !is(merge, "Reshape")) return false;
   expand = merge->inputs[0]->producer;
-  if (!is(expand, "Expand") || expand->outputs[0]->type.shape.rank != 5) return false;
+  if (!is(expand, "Expand") || expand->outputs[0]->type->shape.rank != 5) return false;
   insert = expand->inputs[0]->producer;
   if (!is(insert, "Unsqueeze") && !is(insert, "Reshape")) return false;
   dp_value *x = insert->inputs[0];
-  if (x->type.shape.rank != 4 || insert->outputs[0]->type.shape.rank != 5) return false;
-  const dp_dim *from = x->type.shape.dims, *one = insert->outputs[0]->type.shape.dims;
-  const dp_dim *wide = expand->outputs[0]->type.shape.dims, *to = v->value->type.shape.dims;
+  if (x->type->shape.rank != 4 || insert->outputs[0]->type->shape.rank != 5) return false;
+  const dp_dim *from = x->type->shape.dims, *one = insert->outputs[0]->type->shape.dims;
+  const dp_dim *wide = expand->outputs[0]->type->shape.dims, *to = v->value->type->shape.dims;
   for (int d = 0; d < 5; d++) {
     if (d == axis + 1) continue;
     dp_dim extent = from[d > axis + 1 ? d - 1 : d];
@@ -174,7 +174,7 @@ static bool unrepeat(view *v) {
 // scale: NULL, or what factors go into.
 static view view_of(dp_value *x, const int64_t *perm, bool repeated, double *scale) {
   view v = {.value = x, .times = 1};
-  memcpy(v.perm, perm, (size_t)x->type.shape.rank * sizeof *perm);
+  memcpy(v.perm, perm, (size_t)x->type->shape.rank * sizeof *perm);
   for (bool more = true; more;) {
     more = false;
     dp_value *rest = is_copy(v.value->producer) ? v.value->producer->inputs[0] : NULL;
@@ -221,7 +221,8 @@ static dp_node *masked_scores_of(const work *w, dp_value *x, const dp_node *by, 
   for (int i = 0; node && i < 2 && (where || is(node, "Add")) && a->n_masks < MAX_MASKS; i++) {
     dp_value *scores = node->inputs[where + i], *other = node->inputs[where + 1 - i];
     attention with = *a;
-    if (!dp_shape_equal(&scores->type.shape, &x->type.shape) || (where && !number_of(other, 4, &with.masked))) continue;
+    if (!dp_shape_equal(&scores->type->shape, &x->type->shape) || (where && !number_of(other, 4, &with.masked)))
+      continue;
     if (where && a->n_masks) continue;
     with.masks[with.n_masks++] = where ? node->inputs[0] : other;
     with.has_masked = where;
@@ -249,7 +250,7 @@ static bool is_blind(const dp_value *blind, const dp_value *mask) {
   if (!is(most, "ReduceMax") || !is_number(equal->inputs[1], -INFINITY) || !dp_node_int(most, "keepdims", 1))
     return false;
   const int64_t *axes = dp_node_ints(most, "axes", &count);
-  int rank = most->inputs[0]->type.shape.rank;
+  int rank = most->inputs[0]->type->shape.rank;
   return most->inputs[0] == mask && count == 1 && (axes[0] < 0 ? axes[0] + rank : axes[0]) == rank - 1;
 }
 
@@ -284,7 +285,7 @@ static dp_node *behind_softmax(const work *w, dp_value *x, const dp_node *by, at
   if (number) a->masked_rows = "zero_if_nan";
   if (!is(node, "Softmax") || !goes_with(node, by)) return NULL;
   int64_t axis = dp_node_int(node, "axis", -1);
-  if (axis != -1 && axis != x->type.shape.rank - 1) return NULL;
+  if (axis != -1 && axis != x->type->shape.rank - 1) return NULL;
   by = node;
   x = node->inputs[0];
   if (blind) {
@@ -308,7 +309,7 @@ static void take_causal(const work *w, const dp_shape *scores, attention *a) {
     return;
   const dp_value *mask = a->masks[0];
   bool inverted = a->inverted;
-  while (!a->has_masked && is(mask->producer, "Cast") && dp_type_is_float(mask->producer->inputs[0]->type.dtype))
+  while (!a->has_masked && is(mask->producer, "Cast") && dp_type_is_float(mask->producer->inputs[0]->type->dtype))
     mask = mask->producer->inputs[0];
   double x, y;
   const dp_node *where = is(mask->producer, "Where") ? mask->producer : NULL;
@@ -337,18 +338,19 @@ static bool find(const work *w, const dp_node *last, attention *a) {
   *a = (attention){.scale = 1};
   if (!is(last, "MatMul") || last->n_constraints) return false;
   dp_value *p = last->inputs[0], *v = last->inputs[1];
-  const int rank = v->type.shape.rank;
+  const int rank = v->type->shape.rank;
   for (const dp_node *before = only_for(w, p, last); is_copy(before) || narrows(before); before = only_for(w, p, last))
     last = before, p = last->inputs[0];
   const dp_node *product = behind_softmax(w, p, last, a);
   if (!product || rank < 3 || rank > 4) return false;
   dp_value *q = product->inputs[0], *k = product->inputs[1];
-  const dp_dtype dtype = q->type.dtype;
-  if (!dp_type_is_float(dtype) || v->type.dtype != dtype) return false;
-  const dp_shape *scores = &product->outputs[0]->type.shape;
-  if (q->type.shape.rank != rank || k->type.shape.rank != rank || !dp_shape_equal(scores, &p->type.shape)) return false;
-  if (!same_dims(&q->type.shape, scores, rank - 1) || !same_dims(&k->type.shape, scores, rank - 2) ||
-      !same_dims(&v->type.shape, scores, rank - 2))
+  const dp_dtype dtype = q->type->dtype;
+  if (!dp_type_is_float(dtype) || v->type->dtype != dtype) return false;
+  const dp_shape *scores = &product->outputs[0]->type->shape;
+  if (q->type->shape.rank != rank || k->type->shape.rank != rank || !dp_shape_equal(scores, &p->type->shape))
+    return false;
+  if (!same_dims(&q->type->shape, scores, rank - 1) || !same_dims(&k->type->shape, scores, rank - 2) ||
+      !same_dims(&v->type->shape, scores, rank - 2))
     return false;
   const bool four = rank == 4;
   if (four && dp_dim_is_symbolic(scores->dims[1])) return false;
@@ -377,7 +379,7 @@ static dp_value *turn(dp_builder *b, dp_value *x, const int64_t *perm, int rank)
 
 // x with a dim of extent 1 before dim `at`.
 static dp_value *insert_dim(dp_builder *b, dp_value *x, int at) {
-  dp_shape shape = x->type.shape;
+  dp_shape shape = x->type->shape;
   for (int d = shape.rank++; d > at; d--) shape.dims[d] = shape.dims[d - 1];
   shape.dims[at] = dp_dim_of(1);
   return dp_build_reshape(b, x, &shape);
@@ -386,14 +388,14 @@ static dp_value *insert_dim(dp_builder *b, dp_value *x, int at) {
 // [batch, length, heads, size]
 static dp_value *operand(dp_builder *b, const dp_rewrite *rewrite, const view *v) {
   dp_value *x = dp_rewrite_find(rewrite, v->value);
-  int rank = x->type.shape.rank;
+  int rank = x->type->shape.rank;
   x = turn(b, x, v->perm, rank);
   return rank == 3 ? insert_dim(b, x, 2) : x;
 }
 
 // The sum of two masks, in float32 where only one of them has 16 bits.
 static dp_value *add_masks(dp_builder *b, dp_value *x, dp_value *y) {
-  const bool differ = x->type.dtype != y->type.dtype;
+  const bool differ = x->type->dtype != y->type->dtype;
   return dp_build2(b, "Add", differ ? dp_build_cast(b, x, DP_FLOAT32) : x,
                    differ ? dp_build_cast(b, y, DP_FLOAT32) : y);
 }
@@ -403,7 +405,7 @@ static dp_value *mask_of(dp_builder *b, const dp_rewrite *rewrite, const attenti
   dp_value *x = dp_rewrite_find(rewrite, a->masks[0]);
   for (int i = 1; i < a->n_masks; i++) x = add_masks(b, x, dp_rewrite_find(rewrite, a->masks[i]));
   if (a->inverted) x = dp_build1(b, "Not", x);
-  return rank == 3 && x->type.shape.rank == 3 ? insert_dim(b, x, 1) : x;
+  return rank == 3 && x->type->shape.rank == 3 ? insert_dim(b, x, 1) : x;
 }
 
 // Y, [batch, length, heads, size].
@@ -460,11 +462,11 @@ static dp_status replace(work *w, dp_rewrite *rewrite, dp_node *last, const atte
   dp_builder builder = {.graph = graph, .prefix = last->name};
   dp_value *out = last->outputs[0];
   const int32_t first = graph->n_nodes;
-  const int rank = out->type.shape.rank;
+  const int rank = out->type->shape.rank;
   dp_value *y = build(&builder, rewrite, a, rank, !strcmp(graph->name, "train"));
   if (builder.status) return builder.status;
   if (rank == 3)
-    dp_rewrite_replace(rewrite, out, dp_build_reshape(&builder, y, &out->type.shape));
+    dp_rewrite_replace(rewrite, out, dp_build_reshape(&builder, y, &out->type->shape));
   else if (direct)
     dp_rewrite_replace(rewrite, out, y);  // its users are dropped
   else
@@ -510,7 +512,7 @@ static dp_status fuse(dp_graph *graph, dp_causal_masks *causal, bool *changed) {
       direct[node->outputs[0]->id] = is_copy(node);
     } else if (find(&w, node, &a)) {
       const dp_value *out = node->outputs[0];
-      direct[out->id] = out->type.shape.rank == 4 && w.turned[out->id] == w.uses[out->id];
+      direct[out->id] = out->type->shape.rank == 4 && w.turned[out->id] == w.uses[out->id];
       DP_TRY(replace(&w, &rewrite, node, &a, direct[out->id]));
       kept[i] = false;
     }

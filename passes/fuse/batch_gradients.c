@@ -56,7 +56,7 @@ static void look_at(work *w) {
 
 // ---- what can be one node -------------------------------------------------------------------------------------------
 
-static bool has_16_bits(const dp_value *v) { return dp_type_bytes(v->type.dtype) == 2; }
+static bool has_16_bits(const dp_value *v) { return dp_type_bytes(v->type->dtype) == 2; }
 
 static bool is_chain(const work *w, dp_node *gradient, chain *c) {
   if (!dp_fuse_is_named(gradient, "dp", "BatchNormalizationGrad")) return false;

@@ -16,9 +16,9 @@ enum { MATRIX = 2 };
 static bool narrows_parameter(const dp_node *node) {
   if (!dp_fuse_is_named(node, "", "Cast") || !node->logical || node->n_waits || node->signal >= 0) return false;
   const dp_value *x = node->inputs[0], *y = node->outputs[0];
-  return x->kind == DP_VALUE_VARIABLE && x->space == DP_SPACE_PERSISTENT && x->type.dtype == DP_FLOAT32 &&
-         x->type.shape.rank <= MATRIX && y->space == DP_SPACE_TRANSIENT &&
-         (y->type.dtype == DP_BFLOAT16 || y->type.dtype == DP_FLOAT16);
+  return x->kind == DP_VALUE_VARIABLE && x->space == DP_SPACE_PERSISTENT && x->type->dtype == DP_FLOAT32 &&
+         x->type->shape.rank <= MATRIX && y->space == DP_SPACE_TRANSIENT &&
+         (y->type->dtype == DP_BFLOAT16 || y->type->dtype == DP_FLOAT16);
 }
 
 // The Casts that have joined the one at hand so far.

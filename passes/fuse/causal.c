@@ -11,7 +11,7 @@ static const int64_t most_bytes = (int64_t)1 << 29;
 static bool is_repetition(const dp_value *x) {
   const dp_node *node = x->producer;
   if (!node || *node->op->domain || strcmp(node->op->name, "Expand")) return false;
-  const dp_shape *to = &x->type.shape, *from = &node->inputs[0]->type.shape;
+  const dp_shape *to = &x->type->shape, *from = &node->inputs[0]->type->shape;
   for (int d = 1; d <= 2; d++)
     if (from->rank < 2 || !dp_dim_equal(to->dims[to->rank - d], from->dims[from->rank - d])) return false;
   return true;
@@ -70,8 +70,8 @@ static bool is_same(const dp_value *x, const dp_value *y, int *nodes) {
 bool dp_causal_is(dp_causal_masks *masks, const dp_value *mask, bool inverted, int64_t queries, int64_t keys) {
   int nodes = 256;
   while (is_repetition(mask)) mask = mask->producer->inputs[0];
-  if (!has_extents(&mask->type.shape, queries, keys)) return false;
-  if (masks->last && masks->inverted == inverted && dp_shape_equal(&mask->type.shape, &masks->last->type.shape) &&
+  if (!has_extents(&mask->type->shape, queries, keys)) return false;
+  if (masks->last && masks->inverted == inverted && dp_shape_equal(&mask->type->shape, &masks->last->type->shape) &&
       is_same(mask, masks->last, &nodes))
     return masks->is_causal;
   masks->last = mask;

@@ -54,7 +54,7 @@ static const dp_node *user_of(const work *w, const dp_value *v) {
 
 // Whether two values have the same type, samples and placements.
 static bool alike(const work *w, const dp_value *a, const dp_value *b) {
-  if (a->type.dtype != b->type.dtype || !dp_shape_equal(&a->type.shape, &b->type.shape)) return false;
+  if (a->type->dtype != b->type->dtype || !dp_shape_equal(&a->type->shape, &b->type->shape)) return false;
   for (int x = 0; x < w->graph->model->mesh.n_axes; x++)
     if (!dp_placement_equal(a->placements[x], b->placements[x])) return false;
   return a->micro_first == b->micro_first && a->micro_count == b->micro_count;

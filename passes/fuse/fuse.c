@@ -31,8 +31,10 @@ typedef dp_fuse_work work;
 // ---- what can be fused ----------------------------------------------------------------------------------------------
 
 static frame frame_of_value(const dp_graph *graph, const dp_value *v) {
-  frame f = {
-      .shape = v->type.shape, .row = v->type.shape.rank, .micro_first = v->micro_first, .micro_count = v->micro_count};
+  frame f = {.shape = v->type->shape,
+             .row = v->type->shape.rank,
+             .micro_first = v->micro_first,
+             .micro_count = v->micro_count};
   for (int a = 0; a < graph->model->mesh.n_axes; a++) f.placements[a] = &v->placements[a];
   return f;
 }
@@ -71,7 +73,7 @@ static bool frame_of_channels(const dp_graph *graph, const dp_node *node, frame 
   *f = frame_of_value(graph, node->inputs[0]);
   f->channels = true;
   for (int k = 0; k < node->n_outputs; k++) {
-    if (!node->outputs[k] || node->outputs[k]->type.shape.rank != f->shape.rank) continue;
+    if (!node->outputs[k] || node->outputs[k]->type->shape.rank != f->shape.rank) continue;
     const frame result = frame_of_value(graph, node->outputs[k]);
     if (!dp_fuse_cover(graph, f, &result)) return false;
   }
@@ -122,7 +124,7 @@ static bool fits(const dp_shape *operand, const dp_shape *all) {
 // The types that kernels of regions compute in. Floats of 16 bits are converted as they are read and written.
 static bool is_computed_in(const dp_value *v) {
   const uint32_t types = DP_UPCAST | DP_FLOATS;
-  return (DP_BIT(v->type.dtype) & types) != 0;
+  return (DP_BIT(v->type->dtype) & types) != 0;
 }
 
 bool dp_fuse_is_named(const dp_node *node, const char *domain, const char *name) {
@@ -157,7 +159,7 @@ static bool has_channels(const work *w, const dp_node *node) {
   if (!dp_op_is(node->op, DP_OP_CHANNELS) || !(w->channel_bytes > 0)) return false;
   const dp_value *x = node->inputs[0];
   const dp_mesh *mesh = &w->graph->model->mesh;
-  double channels = (double)x->type.shape.dims[1].offset;
+  double channels = (double)x->type->shape.dims[1].offset;
   for (int a = 0; a < mesh->n_axes; a++)
     if (x->placements[a].kind == DP_SHARD && x->placements[a].dim == 1) channels /= (double)mesh->axes[a].size;
   return dp_cost_model_bytes(w->graph->model, x) <= w->channel_bytes * channels;
@@ -176,8 +178,8 @@ bool dp_fuse_can(const work *w, const dp_node *node, frame *f) {
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
     if (!x) continue;
-    const bool statistics = channels && x->type.shape.rank != f->shape.rank;
-    if (!is_computed_in(x) || x->space == DP_SPACE_HOST_INPUT || !(statistics || fits(&x->type.shape, &f->shape)))
+    const bool statistics = channels && x->type->shape.rank != f->shape.rank;
+    if (!is_computed_in(x) || x->space == DP_SPACE_HOST_INPUT || !(statistics || fits(&x->type->shape, &f->shape)))
       return false;
   }
   return true;

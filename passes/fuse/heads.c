@@ -47,11 +47,11 @@ static bool set_standing(work *w, const dp_value *v, dp_head_standing standing) 
 
 // Whether rows that are read together with the result's have its extents.
 static bool fits(const work *w, const dp_node *node) {
-  const dp_shape *y = &node->outputs[0]->type.shape;
+  const dp_shape *y = &node->outputs[0]->type->shape;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
     if (!x) continue;
-    const dp_shape *shape = &x->type.shape;
+    const dp_shape *shape = &x->type->shape;
     if (x->space == DP_SPACE_HOST_INPUT) return false;
     if (w->standing[x->id] != DP_HEAD_ROWS) continue;
     if (dp_op_is_pointwise(node->op) && !dp_shape_equal(shape, y)) return false;
@@ -93,7 +93,7 @@ static bool add_member(work *w, const dp_node *node) {
   if (!is_plain(node, first) || w->n_members == DP_HEAD_MEMBERS || node->n_inputs > DP_MAX_OPERANDS) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
-    m.rank[i] = x ? x->type.shape.rank : -1;
+    m.rank[i] = x ? x->type->shape.rank : -1;
     m.inputs[i] = x ? (dp_head_standing)w->standing[x->id] : DP_HEAD_UNKNOWN;
   }
   if (!dp_head_takes(&m)) return false;
@@ -112,7 +112,7 @@ static bool add_member(work *w, const dp_node *node) {
 // of them is small.
 static bool leads_on(const work *w, const dp_node *node) {
   const dp_value *y = node->outputs[0], *scores = w->graph->nodes[w->members[0]]->outputs[0];
-  const dp_shape *of = &y->type.shape, *all = &scores->type.shape;
+  const dp_shape *of = &y->type->shape, *all = &scores->type->shape;
   if (y == scores) return true;
   return w->standing[y->id] == DP_HEAD_ROWS && !dp_op_is(node->op, DP_OP_PRODUCT) && of->rank > 1 &&
          dp_dim_equal(of->dims[of->rank - 1], all->dims[all->rank - 1]);

@@ -56,14 +56,14 @@ static dp_node *user_of(const work *w, const dp_value *v) { return w->uses[v->id
 // Whether the dims of `whole` from `axis` on are rows as long as the part's from `HEADS` on.
 static bool is_row(const dp_value *part, const dp_value *whole, int axis) {
   dp_dim rows, row;
-  return dp_shape_product(&part->type.shape, HEADS, part->type.shape.rank, &rows) &&
-         dp_shape_product(&whole->type.shape, axis, whole->type.shape.rank, &row) && dp_dim_equal(rows, row) &&
+  return dp_shape_product(&part->type->shape, HEADS, part->type->shape.rank, &rows) &&
+         dp_shape_product(&whole->type->shape, axis, whole->type->shape.rank, &row) && dp_dim_equal(rows, row) &&
          !dp_dim_is_symbolic(row);
 }
 
 static int axis_of(const dp_node *node, const dp_value *whole) {
   const int64_t axis = dp_node_int(node, "axis", 0);
-  return (int)(axis < 0 ? axis + whole->type.shape.rank : axis);
+  return (int)(axis < 0 ? axis + whole->type->shape.rank : axis);
 }
 
 static int count_of(dp_value *const values[PARTS], const dp_value *v) {

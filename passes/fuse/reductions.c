@@ -25,7 +25,7 @@ static bool is_alone(dp_fuse_work *w, const dp_node *node) {
 static bool is_reduction(dp_fuse_work *w, const dp_node *node) {
   if (!node->logical || node->n_waits || node->signal >= 0 || node->n_outputs != 1 || !node->n_inputs) return false;
   const dp_value *x = node->inputs[0], *y = node->outputs[0];
-  return node->op->row && x && x->producer && !dp_op_row(node, x->type.shape.rank) && is_alone(w, node) &&
+  return node->op->row && x && x->producer && !dp_op_row(node, x->type->shape.rank) && is_alone(w, node) &&
          y->space == DP_SPACE_TRANSIENT && y->micro_first == x->micro_first && y->micro_count == x->micro_count;
 }
 

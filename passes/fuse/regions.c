@@ -17,6 +17,8 @@ typedef struct {
   bool *keep_value;         // (values)
   int32_t *made_in;         // (values) the group of the node that computes it; -1: none
   dp_value **map;           // (values) to the body's; NULL between regions
+  int32_t n_operands, n_results;
+  dp_value **operands, **results;  // of one region
 } making;
 
 static void find_needed(making *r) {
@@ -34,44 +36,34 @@ static void find_needed(making *r) {
   for (int i = 0; i < graph->n_updates; i++) r->needed[graph->updates[i].value->id] = true;
 }
 
-static void add_operands(making *r, const region *all, int32_t group, dp_node *node) {
+// What a region's members take from outside, in the order of use, as inputs of the body.
+static void add_operands(making *r, const region *all, int32_t group, dp_graph *body) {
+  r->n_operands = 0;
   for (int32_t m = 0; m < all->n_members; m++)
     for (int k = 0; k < all->members[m]->n_inputs; k++) {
       dp_value *x = all->members[m]->inputs[k];
       if (!x || r->map[x->id] || r->made_in[x->id] == group) continue;
-      dp_graph_copy_as_input(node->body, x, r->map);
-      DP_PUSH(r->graph->arena, node->inputs, node->n_inputs, x);
+      dp_graph_copy_as_input(body, x, r->map);
+      r->operands[r->n_operands++] = x;
     }
 }
 
-static void add_result(making *r, dp_value *y, dp_node *node) {
-  if (!r->needed[y->id]) {
-    r->keep_value[y->id] = false;
-    return;
-  }
-  dp_graph_add_output(node->body, y->name, r->map[y->id]);
-  y->producer = node;
-  y->result = node->n_outputs;
-  DP_PUSH(r->graph->arena, node->outputs, node->n_outputs, y);
+static void add_members(making *r, const region *all, dp_graph *body) {
+  r->n_results = 0;
+  for (int32_t m = 0; m < all->n_members; m++)
+    for (int k = 0; k < all->members[m]->n_outputs; k++) {
+      dp_value *y = all->members[m]->outputs[k];
+      if (!y) continue;
+      r->keep_value[y->id] = r->needed[y->id];
+      if (r->needed[y->id]) r->results[r->n_results++] = y;
+    }
+  for (int32_t m = 0; m < all->n_members; m++) dp_graph_move_node(body, all->members[m], r->needed, r->map);
+  for (int32_t i = 0; i < r->n_results; i++) dp_graph_add_output(body, r->results[i]->name, r->map[r->results[i]->id]);
 }
 
-static void add_members(making *r, const region *all, dp_node *node) {
-  for (int32_t m = 0; m < all->n_members; m++) {
-    const dp_node *member = all->members[m];
-    dp_graph_copy_node(node->body, member, r->map);
-    for (int k = 0; k < member->n_outputs; k++)
-      if (member->outputs[k]) add_result(r, member->outputs[k], node);
-  }
-}
-
-static void forget(making *r, const region *all) {
-  for (int32_t m = 0; m < all->n_members; m++) {
-    const dp_node *member = all->members[m];
-    for (int k = 0; k < member->n_outputs; k++)
-      if (member->outputs[k]) r->map[member->outputs[k]->id] = NULL;
-    for (int k = 0; k < member->n_inputs; k++)
-      if (member->inputs[k]) r->map[member->inputs[k]->id] = NULL;
-  }
+static void forget(making *r) {
+  for (int32_t i = 0; i < r->n_operands; i++) r->map[r->operands[i]->id] = NULL;
+  for (int32_t i = 0; i < r->n_results; i++) r->map[r->results[i]->id] = NULL;
 }
 
 // Whether any result is needed; otherwise the node is dropped.
@@ -83,14 +75,18 @@ static bool is_needed(const making *r, const region *all) {
 }
 
 static dp_node *make_region(making *r, const region *all) {
-  dp_graph *graph = r->graph;
+  dp_graph *graph = r->graph, *body = dp_graph_create_within(graph, "region");
   const dp_node *last = all->members[all->n_members - 1];
-  dp_node *node = dp_graph_add_node(graph, dp_op_find("dp", "Region"), last->name, 0, NULL, 0, NULL, 0, NULL);
-  node->body = dp_graph_create_within(graph, "region");
-  node->body->logical = graph->logical;
-  add_operands(r, all, r->group_of[last->id], node);
-  add_members(r, all, node);
-  forget(r, all);
+  const char *name = last->name;
+  body->logical = graph->logical;
+  add_operands(r, all, r->group_of[last->id], body);
+  add_members(r, all, body);
+  forget(r);
+  dp_graph_finish(body);
+  dp_node *node =
+      dp_graph_add_node(graph, dp_op_find("dp", "Region"), name, r->n_operands, r->operands, 0, NULL, 0, NULL);
+  dp_node_set_results(node, r->n_results, r->results);
+  node->body = body;
   return node;
 }
 
@@ -131,7 +127,9 @@ void dp_regions_make(dp_graph *graph, dp_arena *scratch, int32_t n_groups, const
               .needed = dp_alloc_n(scratch, n_values, sizeof(bool)),
               .keep_value = dp_alloc_n(scratch, n_values, sizeof(bool)),
               .made_in = dp_alloc_n(scratch, n_values, sizeof(int32_t)),
-              .map = dp_alloc_n(scratch, n_values, sizeof(dp_value *))};
+              .map = dp_alloc_n(scratch, n_values, sizeof(dp_value *)),
+              .operands = dp_alloc_n(scratch, n_values, sizeof(dp_value *)),
+              .results = dp_alloc_n(scratch, n_values, sizeof(dp_value *))};
   memset(r.keep_value, true, n_values);
   region *of_group = dp_alloc_n(scratch, (size_t)n_groups + 1, sizeof *of_group);
   find_needed(&r);

@@ -66,7 +66,7 @@ static bool reads(const dp_node *node, const dp_value *x) {
 
 // ---- whether a region can repeat a node -----------------------------------------------------------------------------
 
-static bool is_scalar(const dp_value *x) { return !x->type.shape.rank && x->space == DP_SPACE_PERSISTENT; }
+static bool is_scalar(const dp_value *x) { return !x->type->shape.rank && x->space == DP_SPACE_PERSISTENT; }
 
 // Whether the group has the value at hand: a member reads it, or makes it again.
 static bool has(const repeats *r, int32_t g, const dp_value *x) {

@@ -40,7 +40,7 @@ static double waiting_bytes(const dp_graph *graph, dp_node *const *casts, const 
   for (int i = node->n_outputs; i < node->n_inputs; i++) {
     const dp_value *x = node->inputs[i];
     if (casts && x && x->producer && casts[x->producer->id]) x = x->producer->inputs[0];
-    if (x && x->type.shape.rank && x->space == DP_SPACE_TRANSIENT) bytes += dp_cost_model_bytes(graph->model, x);
+    if (x && x->type->shape.rank && x->space == DP_SPACE_TRANSIENT) bytes += dp_cost_model_bytes(graph->model, x);
   }
   return bytes;
 }

@@ -130,7 +130,7 @@ static int32_t last_reader(const dp_graph *body, int o, bool *first) {
 static bool works_on_parts(const dp_graph *body) {
   for (int32_t m = 0; m < body->n_nodes; m++) {
     const dp_node *member = body->nodes[m];
-    const int rank = member->n_inputs && member->inputs[0] ? member->inputs[0]->type.shape.rank : 0;
+    const int rank = member->n_inputs && member->inputs[0] ? member->inputs[0]->type->shape.rank : 0;
     if (!dp_op_is(member->op, DP_OP_UPDATE) && !dp_op_is_pointwise(member->op) &&
         !dp_op_is(member->op, DP_OP_CHANNELS) && !dp_op_row(member, rank))
       return false;
@@ -144,7 +144,7 @@ static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
   const dp_value *x = node->inputs[o], *y = node->outputs[k];
   for (int other = 0; other < k; other++)
     if (w->block_of[node->outputs[other]->id] == w->block_of[x->id]) return false;
-  if (x->type.dtype != y->type.dtype || x->bytes != y->bytes || !dp_shape_equal(&x->type.shape, &y->type.shape) ||
+  if (x->type->dtype != y->type->dtype || x->bytes != y->bytes || !dp_shape_equal(&x->type->shape, &y->type->shape) ||
       x->layout != y->layout)
     return false;
   if (w->block_of[x->id] < 0 || w->joined_by[y->id] || !dies_at(w, &w->blocks[w->block_of[x->id]], node)) return false;
@@ -155,10 +155,10 @@ static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
 
 static bool takes_over(const work *w, const dp_node *node, int k) {
   const dp_value *x = k < node->n_inputs ? node->inputs[k] : NULL, *y = node->outputs[k];
-  if (!x || w->block_of[x->id] < 0 || x->type.dtype != y->type.dtype || x->bytes != y->bytes) return false;
+  if (!x || w->block_of[x->id] < 0 || x->type->dtype != y->type->dtype || x->bytes != y->bytes) return false;
   if (x->layout != y->layout) return false;
   // What is broadcast may have a shard's bytes by chance.
-  if (node->kernel && !has_as_many(&x->type.shape, &y->type.shape)) return false;
+  if (node->kernel && !has_as_many(&x->type->shape, &y->type->shape)) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (i != k && node->inputs[i] == x) return false;
   if (node->kernel && w->joined_by[y->id]) return false;  // its offset is in its bucket

@@ -11,8 +11,8 @@
 #include "passes/cost/largest_shard.h"
 
 static uint64_t bytes_of_storage(const dp_model *model, const dp_variable *p) {
-  return (uint64_t)dp_local_max_count(&p->type.shape, p->placements, &model->mesh, model->batch) *
-         dp_type_bytes(p->type.dtype);
+  return (uint64_t)dp_local_max_count(&p->type->shape, p->placements, &model->mesh, model->batch) *
+         dp_type_bytes(p->type->dtype);
 }
 
 // top: the end of each stage's storage so far.
@@ -58,7 +58,8 @@ bool dp_memory_same_program(const dp_graph *a, const dp_graph *b) {
 // offset, that of the logical graph's value. A graph that was read from text has its own copy of that value.
 static void place_host_inputs(dp_model *model, int first, uint32_t alignment) {
   const dp_graph *logical = model->graphs[first]->logical;
-  uint64_t top = 0, *offsets = dp_alloc_n(model->arena, (size_t)logical->n_values, sizeof *offsets);  // plus 1
+  dp_arena *scratch = dp_arena_create_within(model->arena);
+  uint64_t top = 0, *offsets = dp_alloc_n(scratch, (size_t)logical->n_values, sizeof *offsets);  // plus 1
   for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++)
     for (int32_t i = 0; i < model->graphs[g]->n_values; i++) {
       dp_value *v = model->graphs[g]->values[i];
@@ -69,6 +70,7 @@ static void place_host_inputs(dp_model *model, int first, uint32_t alignment) {
       *known = v->offset + 1;
       top += dp_memory_padded(v->bytes, alignment);
     }
+  dp_arena_destroy(scratch);
 }
 
 // In the order of the outputs, which the text form keeps; it does not keep the order of values.
@@ -76,7 +78,8 @@ static void place_host_outputs(dp_model *model, int first, uint32_t alignment) {
   uint64_t top = 0;
   for (int g = first; g < model->n_graphs && dp_memory_same_program(model->graphs[g], model->graphs[first]); g++) {
     const dp_graph *graph = model->graphs[g];
-    bool *placed = dp_alloc_n(model->arena, (size_t)graph->n_values + 1, sizeof *placed);
+    dp_arena *scratch = dp_arena_create_within(model->arena);
+    bool *placed = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *placed);
     for (int o = 0; o < graph->n_outputs; o++) {
       dp_value *v = graph->outputs[o].value;
       if (v->space != DP_SPACE_HOST_OUTPUT || placed[v->id]) continue;
@@ -84,6 +87,7 @@ static void place_host_outputs(dp_model *model, int first, uint32_t alignment) {
       v->offset = top;
       top += dp_memory_padded(v->bytes, alignment);
     }
+    dp_arena_destroy(scratch);
   }
 }
 

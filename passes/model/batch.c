@@ -23,7 +23,7 @@ static int symbolic_axis(const dp_shape *shape) {
 
 // The requested axis; -1: none was requested, or "none" was.
 static dp_status asked_axis(const dp_split *split, const dp_value *input, int *axis) {
-  int rank = input->type.shape.rank;
+  int rank = input->type->shape.rank;
   *axis = -1;
   if (!split || split->axis == DP_SPLIT_NONE) return DP_OK;
   if (split->axis < -rank || split->axis >= rank)
@@ -47,7 +47,7 @@ static dp_status check_split_on(const dp_split *split, const dp_mesh *mesh, cons
     return dp_fail(EX_CONFIG, "--split %s=%d@%s: inputs are not split over the axis '%s' this way; use %s",
                    split->input, split->axis, split->on, split->on,
                    strcmp(split->on, "data") ? "another axis" : "--split NAME=AXIS");
-  if (dp_dim_is(input->type.shape.dims[axis], 1))
+  if (dp_dim_is(input->type->shape.dims[axis], 1))
     return dp_fail(EX_CONFIG, "--split %s=%d@%s: one element cannot be split", split->input, split->axis, split->on);
   return DP_OK;
 }
@@ -81,8 +81,8 @@ typedef struct {
   int64_t extent;         // 0: no fixed axis became symbolic
 } fixed_batch;
 
-static dp_status make_symbolic(dp_value *input, int axis, fixed_batch *batch) {
-  int64_t extent = input->type.shape.dims[axis].offset;
+static dp_status make_symbolic(dp_model *model, dp_value *input, int axis, fixed_batch *batch) {
+  int64_t extent = input->type->shape.dims[axis].offset;
   if (extent < 1)
     return dp_fail(EX_USAGE, "input '%s' has extent %lld along axis %d: there is nothing to split", input->name,
                    (long long)extent, axis);
@@ -92,14 +92,16 @@ static dp_status make_symbolic(dp_value *input, int axis, fixed_batch *batch) {
         "input '%s' has extent %lld along axis %d, but input '%s' has %lld along its axis: both must be the batch",
         input->name, (long long)extent, axis, batch->first->name, (long long)batch->extent);
   *batch = (fixed_batch){batch->first ? batch->first : input, extent};
-  input->type.shape.dims[axis] = dp_dim_batch();
+  dp_type type = *input->type;
+  type.shape.dims[axis] = dp_dim_batch();
+  input->type = dp_model_type(model, &type);
   return DP_OK;
 }
 
 // Whether an input has a symbolic dim.
 static bool is_symbolic(const dp_graph *main) {
   for (int32_t i = 0; i < main->n_values; i++)
-    if (main->values[i]->kind == DP_VALUE_INPUT && symbolic_axis(&main->values[i]->type.shape) >= 0) return true;
+    if (main->values[i]->kind == DP_VALUE_INPUT && symbolic_axis(&main->values[i]->type->shape) >= 0) return true;
   return false;
 }
 
@@ -113,7 +115,7 @@ static dp_status split_as_asked(const dp_options *options, dp_graph *main, fixed
     if (input->kind != DP_VALUE_INPUT) continue;
     DP_TRY(asked_axis(dp_options_split(options, input->name), input, &axis));
     if (axis < 0 || !fixed) continue;
-    DP_TRY(make_symbolic(input, axis, batch));
+    DP_TRY(make_symbolic(main->model, input, axis, batch));
     *any = true;
   }
   return DP_OK;
@@ -124,22 +126,22 @@ static dp_status split_leading(const dp_options *options, dp_graph *main, fixed_
   const dp_value *first = NULL;
   for (int32_t i = 0; i < main->n_values; i++) {
     const dp_value *input = main->values[i];
-    if (input->kind != DP_VALUE_INPUT || !input->type.shape.rank || dp_options_split(options, input->name)) continue;
-    if (first && !dp_dim_equal(input->type.shape.dims[0], first->type.shape.dims[0])) {
+    if (input->kind != DP_VALUE_INPUT || !input->type->shape.rank || dp_options_split(options, input->name)) continue;
+    if (first && !dp_dim_equal(input->type->shape.dims[0], first->type->shape.dims[0])) {
       char a[256], b[256];
       return dp_fail(EX_USAGE,
                      "inputs '%s' %s and '%s' %s have no leading dim in common; say which axes samples lie along with "
                      "--split NAME=AXIS or NAME=none",
-                     first->name, dp_shape_print(&first->type.shape, a, sizeof a), input->name,
-                     dp_shape_print(&input->type.shape, b, sizeof b));
+                     first->name, dp_shape_print(&first->type->shape, a, sizeof a), input->name,
+                     dp_shape_print(&input->type->shape, b, sizeof b));
     }
     if (!first) first = input;
   }
   if (!first) return dp_fail(EX_DATAERR, "the model has no input with samples along an axis: there is no batch");
   for (int32_t i = 0; i < main->n_values; i++) {
     dp_value *input = main->values[i];
-    if (input->kind == DP_VALUE_INPUT && input->type.shape.rank && !dp_options_split(options, input->name))
-      DP_TRY(make_symbolic(input, 0, batch));
+    if (input->kind == DP_VALUE_INPUT && input->type->shape.rank && !dp_options_split(options, input->name))
+      DP_TRY(make_symbolic(main->model, input, 0, batch));
   }
   return DP_OK;
 }
@@ -149,7 +151,7 @@ static dp_status split_leading(const dp_options *options, dp_graph *main, fixed_
 // Extents stated by the node that begin with (a multiple of) the batch, where its first operand now does.
 static void rescale_attrs(dp_node *node, int64_t extent) {
   const dp_value *x = node->n_inputs ? node->inputs[0] : NULL;
-  if (!x || !x->type.shape.rank || !dp_dim_is_symbolic(x->type.shape.dims[0])) return;
+  if (!x || !x->type->shape.rank || !dp_dim_is_symbolic(x->type->shape.dims[0])) return;
   for (int i = 0; i < node->n_attrs; i++) {
     dp_attr *attr = &node->attrs[i];
     if (attr->kind != DP_ATTR_DIMS || !attr->count || attr->dims[0].scale || attr->dims[0].offset < 1) continue;

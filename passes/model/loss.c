@@ -24,7 +24,7 @@ dp_value *dp_loss_find(const dp_graph *graph, const char *name) {
 
 dp_value *dp_loss_reduce(dp_builder *b, const char *op, dp_value *value) {
   static const int64_t axes[DP_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  return dp_build_reduce(b, op, value, axes, (size_t)value->type.shape.rank, false);
+  return dp_build_reduce(b, op, value, axes, (size_t)value->type->shape.rank, false);
 }
 
 dp_value *dp_loss_constant(dp_builder *b, const dp_spec_list *list, dp_dtype dtype, int rank, int axis) {
@@ -40,11 +40,11 @@ dp_value *dp_loss_constant(dp_builder *b, const dp_spec_list *list, dp_dtype dty
 
 static dp_status find_prediction(const dp_graph *graph, const char *name, dp_value **value) {
   *value = dp_loss_find(graph, name);
-  if (*value && dp_type_is_float((*value)->type.dtype)) return DP_OK;
+  if (*value && dp_type_is_float((*value)->type->dtype)) return DP_OK;
   char text[256];
   if (*value)
     return dp_fail(EX_DATAERR, "the loss is taken of '%s', which is %s, but must be of a floating-point type", name,
-                   dp_type_print(&(*value)->type, text, sizeof text));
+                   dp_type_print((*value)->type, text, sizeof text));
   dp_suggest suggest = dp_suggest_begin(name);
   for (int i = 0; i < graph->n_outputs; i++) dp_suggest_offer(&suggest, graph->outputs[i].name);
   for (int32_t i = 0; i < graph->n_values; i++) dp_suggest_offer(&suggest, graph->values[i]->name);
@@ -75,7 +75,7 @@ static dp_status build_term(dp_builder *b, const dp_loss_term *term, dp_loss_mea
   DP_TRY(find_prediction(b->graph, term->prediction, &prediction));
   DP_TRY(builds[term->kind](b, term, prediction, m));
   if (term->factor == 1) return DP_OK;
-  m->loss = dp_build2(b, "Mul", m->loss, dp_build_fill(b, m->loss->type.dtype, term->factor));
+  m->loss = dp_build2(b, "Mul", m->loss, dp_build_fill(b, m->loss->type->dtype, term->factor));
   return DP_OK;
 }
 

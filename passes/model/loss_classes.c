@@ -27,7 +27,7 @@ static dp_shape without_axis(const dp_shape *shape, int axis) {
 static dp_status find_labels(classes *c, int *axis) {
   dp_graph *graph = c->builder->graph;
   const char *loss = c->term->name, *name = c->term->target;
-  const dp_shape *s = &c->scores->type.shape;
+  const dp_shape *s = &c->scores->type->shape;
   char a[256], b[256];
   if (s->rank < 2)
     return dp_fail(EX_DATAERR, "%s: the scores '%s' have shape %s, but must have shape [%s, classes]", loss,
@@ -39,7 +39,7 @@ static dp_status find_labels(classes *c, int *axis) {
     c->labels = dp_graph_add_value(graph, DP_VALUE_INPUT, name, (dp_type){DP_INT64, last});
     return DP_OK;
   }
-  const dp_type *type = &c->labels->type;
+  const dp_type *type = c->labels->type;
   if (dp_type_is_float(type->dtype) || type->dtype == DP_BOOL)
     return dp_fail(EX_DATAERR, "%s: the labels '%s' are %s, but must be integers, the numbers of classes", loss, name,
                    dp_type_name(type->dtype));
@@ -57,7 +57,7 @@ static dp_status find_labels(classes *c, int *axis) {
 // [labels], which moves no byte; scores are transposed where these extents have no product.
 static void put_classes_first(classes *c, int axis) {
   dp_shape flat = {.rank = 2};
-  const dp_shape *shape = &c->scores->type.shape;
+  const dp_shape *shape = &c->scores->type->shape;
   if (axis == 1) return;
   if (dp_shape_product(shape, 0, axis, &flat.dims[0])) {
     flat.dims[1] = shape->dims[axis];
@@ -72,7 +72,7 @@ static void put_classes_first(classes *c, int axis) {
   c->scores = dp_build(c->builder, "Transpose", 1, &c->scores, 1, 1, &attr);
 }
 
-static dp_dim dim_of_classes(const classes *c) { return c->scores->type.shape.dims[1]; }
+static dp_dim dim_of_classes(const classes *c) { return c->scores->type->shape.dims[1]; }
 
 static dp_status find_weights(classes *c) {
   const dp_spec_list *weight = &c->term->weight;
@@ -81,8 +81,8 @@ static dp_status find_weights(classes *c) {
   if (!dp_dim_is(dim_of_classes(c), weight->count))
     return dp_fail(EX_DATAERR, "%s: weight has %d numbers, but needs one for each class of the scores '%s' %s",
                    c->term->name, weight->count, c->term->prediction,
-                   dp_shape_print(&c->scores->type.shape, text, sizeof text));
-  c->weights = dp_loss_constant(c->builder, weight, c->scores->type.dtype, 1, 0);
+                   dp_shape_print(&c->scores->type->shape, text, sizeof text));
+  c->weights = dp_loss_constant(c->builder, weight, c->scores->type->dtype, 1, 0);
   return DP_OK;
 }
 
@@ -92,7 +92,7 @@ static dp_status find_operands(classes *c) {
   c->given = c->labels = dp_build_cast(c->builder, c->labels, DP_INT64);
   put_classes_first(c, axis);
   // Sums over many labels, and their number, go beyond what 16 bits hold.
-  if (dp_type_bytes(c->scores->type.dtype) < 4) c->scores = dp_build_cast(c->builder, c->scores, DP_FLOAT32);
+  if (dp_type_bytes(c->scores->type->dtype) < 4) c->scores = dp_build_cast(c->builder, c->scores, DP_FLOAT32);
   return find_weights(c);
 }
 
@@ -110,7 +110,7 @@ static dp_value *counting(const classes *c, dp_value *labels) {
 
 // The sum of `each`, of the shape of `counts`, where that holds.
 static dp_value *sum_where(dp_builder *b, dp_value *counts, dp_value *each) {
-  return dp_loss_reduce(b, "ReduceSum", where(b, counts, each, dp_build_fill(b, each->type.dtype, 0)));
+  return dp_loss_reduce(b, "ReduceSum", where(b, counts, each, dp_build_fill(b, each->type->dtype, 0)));
 }
 
 // What the mean divides by: the labels' number, or the sum of their weights. 1 instead of 0, so that a mean over no
@@ -164,16 +164,16 @@ static dp_value *sum_losses(const classes *c, const char *op, dp_value **log_pro
 // be if they were the label. (As torch.nn.functional.cross_entropy: with weights, each class's by its own weight.)
 static dp_status smooth(const classes *c, dp_value **sum, dp_value *log_prob) {
   dp_builder *b = c->builder;
-  const dp_dtype dtype = log_prob->type.dtype;
+  const dp_dtype dtype = log_prob->type->dtype;
   const double smoothing = c->term->label_smoothing;
   const int64_t axis = 1;
   const dp_dim n = dim_of_classes(c);
   char text[256];
   if (dp_dim_is_symbolic(n))
     return dp_fail(EX_DATAERR, "%s: label_smoothing needs a fixed number of classes, which the scores '%s' %s lack",
-                   c->term->name, c->term->prediction, dp_shape_print(&c->scores->type.shape, text, sizeof text));
+                   c->term->name, c->term->prediction, dp_shape_print(&c->scores->type->shape, text, sizeof text));
   if (c->weights) {
-    const int rank = log_prob->type.shape.rank;
+    const int rank = log_prob->type->shape.rank;
     log_prob = dp_build2(b, "Mul", log_prob, dp_loss_constant(b, &c->term->weight, dtype, rank, 1));
   }
   dp_value *of_all = sum_where(b, counting(c, c->labels), dp_build_reduce(b, "ReduceSum", log_prob, &axis, 1, false));
@@ -190,7 +190,7 @@ dp_status dp_loss_softmax_cross_entropy(dp_builder *b, const dp_loss_term *term,
   dp_value *log_prob = NULL;
   const bool smooths = term->label_smoothing > 0;
   DP_TRY(find_operands(&c));
-  dp_value *divisor = find_divisor(&c, c.scores->type.dtype, m);
+  dp_value *divisor = find_divisor(&c, c.scores->type->dtype, m);
   dp_value *sum = sum_losses(&c, "SoftmaxCrossEntropyLoss", smooths ? &log_prob : NULL);
   if (smooths) DP_TRY(smooth(&c, &sum, log_prob));
   m->loss = dp_build2(b, "Div", sum, divisor);
@@ -201,7 +201,7 @@ dp_status dp_loss_softmax_cross_entropy(dp_builder *b, const dp_loss_term *term,
 dp_status dp_loss_nll(dp_builder *b, const dp_loss_term *term, dp_value *log_probs, dp_loss_measures *m) {
   classes c = {.builder = b, .term = term, .scores = log_probs};
   DP_TRY(find_operands(&c));
-  dp_value *divisor = find_divisor(&c, c.scores->type.dtype, m);
+  dp_value *divisor = find_divisor(&c, c.scores->type->dtype, m);
   m->loss = dp_build2(b, "Div", sum_losses(&c, "NegativeLogLikelihoodLoss", NULL), divisor);
   give(&c, m);
   return DP_OK;

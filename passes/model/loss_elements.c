@@ -2,19 +2,21 @@
 // loss.h. All have PyTorch's formulas (torch.nn.functional).
 #include "passes/model/loss.h"
 
-static dp_value *number(dp_builder *b, const dp_value *like, double x) { return dp_build_fill(b, like->type.dtype, x); }
+static dp_value *number(dp_builder *b, const dp_value *like, double x) {
+  return dp_build_fill(b, like->type->dtype, x);
+}
 
 // The target, of the prediction's type.
 static dp_status find_target(dp_builder *b, const dp_loss_term *term, const dp_value *prediction, dp_value **target) {
-  const dp_shape *shape = &prediction->type.shape;
+  const dp_shape *shape = &prediction->type->shape;
   dp_value *found = dp_loss_find(b->graph, term->target);
   char p[256], t[256];
-  if (!found) found = dp_graph_add_value(b->graph, DP_VALUE_INPUT, term->target, prediction->type);
-  if (!dp_shape_equal(&found->type.shape, shape))
+  if (!found) found = dp_graph_add_value(b->graph, DP_VALUE_INPUT, term->target, *prediction->type);
+  if (!dp_shape_equal(&found->type->shape, shape))
     return dp_fail(EX_DATAERR, "%s: the target '%s' has shape %s where that of '%s', %s, is expected", term->name,
-                   term->target, dp_shape_print(&found->type.shape, t, sizeof t), prediction->name,
+                   term->target, dp_shape_print(&found->type->shape, t, sizeof t), prediction->name,
                    dp_shape_print(shape, p, sizeof p));
-  *target = dp_build_cast(b, found, prediction->type.dtype);
+  *target = dp_build_cast(b, found, prediction->type->dtype);
   return DP_OK;
 }
 
@@ -66,21 +68,21 @@ dp_status dp_loss_huber(dp_builder *b, const dp_loss_term *term, dp_value *predi
 // (1 - t) x + (1 + (p - 1) t) softplus(-x), where p is pos_weight.
 dp_status dp_loss_bce_with_logits(dp_builder *b, const dp_loss_term *term, dp_value *x, dp_loss_measures *m) {
   const dp_spec_list *p = &term->pos_weight;
-  const int rank = x->type.shape.rank;
+  const int rank = x->type->shape.rank;
   dp_value *t;
   DP_TRY(find_target(b, term, x, &t));
-  if (p->count > 1 && (!rank || !dp_dim_is(x->type.shape.dims[rank - 1], p->count))) {
+  if (p->count > 1 && (!rank || !dp_dim_is(x->type->shape.dims[rank - 1], p->count))) {
     char text[256];
     return dp_fail(EX_DATAERR,
                    "%s: pos_weight has %d numbers, but '%s' has shape %s: one number, or one for each along "
                    "the last axis, is expected",
-                   term->name, p->count, term->prediction, dp_shape_print(&x->type.shape, text, sizeof text));
+                   term->name, p->count, term->prediction, dp_shape_print(&x->type->shape, text, sizeof text));
   }
   dp_value *soft = dp_build1(b, "Softplus", dp_build1(b, "Neg", x));
   if (p->count) {
     dp_spec_list more = {.count = p->count, .numbers = dp_alloc_n(b->graph->arena, (size_t)p->count, sizeof(double))};
     for (int i = 0; i < p->count; i++) more.numbers[i] = p->numbers[i] - 1;
-    dp_value *weight = dp_build2(b, "Mul", t, dp_loss_constant(b, &more, x->type.dtype, rank, rank - 1));
+    dp_value *weight = dp_build2(b, "Mul", t, dp_loss_constant(b, &more, x->type->dtype, rank, rank - 1));
     soft = dp_build2(b, "Mul", soft, dp_build2(b, "Add", weight, number(b, x, 1)));
   }
   dp_value *off = dp_build2(b, "Mul", dp_build2(b, "Sub", number(b, x, 1), t), x);
@@ -105,7 +107,7 @@ dp_status dp_loss_kl_div(dp_builder *b, const dp_loss_term *term, dp_value *x, d
 // Of rank 0 it is of the batch, which counts with its samples when batches are averaged.
 dp_status dp_loss_value(dp_builder *b, const dp_loss_term *term, dp_value *value, dp_loss_measures *m) {
   (void)term;
-  if (value->type.shape.rank) return finish(b, value, value, m);
+  if (value->type->shape.rank) return finish(b, value, value, m);
   m->loss = value;
   m->count = dp_graph_scalar(b->graph, DP_SCALAR_N);
   return DP_OK;

@@ -15,13 +15,13 @@ enum { MAX_CLASSES = 1024, TOP = 5 };
 // The sum of all elements.
 static dp_value *sum(dp_builder *b, const char *op, dp_value *x) {
   int64_t axes[DP_MAX_RANK];
-  for (int d = 0; d < x->type.shape.rank; d++) axes[d] = d;
-  return dp_build_reduce(b, op, x, axes, (size_t)x->type.shape.rank, false);
+  for (int d = 0; d < x->type->shape.rank; d++) axes[d] = d;
+  return dp_build_reduce(b, op, x, axes, (size_t)x->type->shape.rank, false);
 }
 
 static dp_value *insert_axis(dp_builder *b, dp_value *x, int axis) {
-  dp_shape shape = {.rank = x->type.shape.rank + 1};
-  for (int d = 0; d < shape.rank; d++) shape.dims[d] = d == axis ? dp_dim_of(1) : x->type.shape.dims[d - (d > axis)];
+  dp_shape shape = {.rank = x->type->shape.rank + 1};
+  for (int d = 0; d < shape.rank; d++) shape.dims[d] = d == axis ? dp_dim_of(1) : x->type->shape.dims[d - (d > axis)];
   return dp_build_reshape(b, x, &shape);
 }
 
@@ -35,7 +35,7 @@ static dp_status correct(dp_builder *b, const dp_loss_measures *m, dp_value **va
 
 // Labels among the best scores; of equal scores, those of lower classes come first.
 static dp_status top5(dp_builder *b, const dp_loss_measures *m, dp_value **value) {
-  const dp_dim classes = m->scores->type.shape.dims[1];
+  const dp_dim classes = m->scores->type->shape.dims[1];
   dp_attr attrs[] = {dp_attr_int("axis", 1), dp_attr_int("K", classes.offset < TOP ? classes.offset : TOP)};
   dp_value *best = dp_build(b, "TopK", 1, &m->scores, 2, 2, attrs);
   if (b->status) return DP_OK;
@@ -56,9 +56,9 @@ static dp_value *one_hot(dp_builder *b, dp_value *numbers, dp_dim length, dp_dim
 // int64 [classes, classes]: how often the label of a row was predicted as the class of a column. A product of zeros and
 // ones, exact as long as a batch has fewer labels than a float counts (2^24).
 static dp_status confusion(dp_builder *b, const dp_loss_measures *m, dp_value **value) {
-  const dp_dtype dtype = m->scores->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
-  const dp_dim classes = m->scores->type.shape.dims[1];
-  const dp_shape *shape = &m->labels->type.shape;
+  const dp_dtype dtype = m->scores->type->dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
+  const dp_dim classes = m->scores->type->shape.dims[1];
+  const dp_shape *shape = &m->labels->type->shape;
   dp_dim length;
   if (classes.offset > MAX_CLASSES)
     return dp_fail(EX_CONFIG, "--metrics: confusion takes at most %d classes, and there are %lld", MAX_CLASSES,
@@ -132,7 +132,7 @@ static dp_status add(dp_builder *b, size_t at, const dp_loss_measures *m) {
 // scores are much of a step's memory, may be split over devices, and perplexity says more.
 static const char *choose(const dp_loss_measures *m) {
   if (!m->scores) return NULL;
-  const dp_dim classes = m->scores->type.shape.dims[1];
+  const dp_dim classes = m->scores->type->shape.dims[1];
   return dp_dim_is_symbolic(classes) || classes.offset > MAX_CLASSES ? NULL : "accuracy";
 }
 

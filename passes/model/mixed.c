@@ -43,7 +43,7 @@ static dp_value *cast_to(mixing *m, dp_value *value, dp_dtype dtype, const dp_no
 
 // One cast for each value and width.
 static dp_value *cast(mixing *m, dp_value *value, int width, const dp_node *user) {
-  if (value->type.dtype == m->dtypes[width]) return value;
+  if (value->type->dtype == m->dtypes[width]) return value;
   while (m->n_casts[width] <= value->id) DP_PUSH(m->to->arena, m->casts[width], m->n_casts[width], (dp_value *)NULL);
   dp_value **known = &m->casts[width][value->id];
   if (!*known) *known = cast_to(m, value, m->dtypes[width], user);
@@ -59,14 +59,14 @@ static const dp_operand_schema *schema_of(const dp_op *op, int operand) {
 // Whether the operand may have 16 bits or 32, and others have the same type.
 static bool may_mix(const dp_node *node, int operand, const dp_value *value) {
   const dp_operand_schema *schema = schema_of(node->op, operand);
-  return value && schema->same && is_mixable(value->type.dtype) && (schema->types & DP_BIT(DP_BFLOAT16)) &&
+  return value && schema->same && is_mixable(value->type->dtype) && (schema->types & DP_BIT(DP_BFLOAT16)) &&
          (schema->types & DP_BIT(DP_FLOAT32));
 }
 
 // Whether the operand follows the others: a parameter, a single number. A constant that 16 bits cannot hold does not.
 static bool follows(const mixing *m, const dp_value *value) {
   if (value->kind == DP_VALUE_VARIABLE) return m->to->model->variables[value->variable].kind == DP_PARAMETER;
-  if (value->kind != DP_VALUE_CONSTANT) return !value->type.shape.rank;
+  if (value->kind != DP_VALUE_CONSTANT) return !value->type->shape.rank;
   if (dp_tensor_count(value->constant) != 1) return false;
   const double number = dp_tensor_get(value->constant, 0);
   return !isfinite(number) ||
@@ -79,7 +79,7 @@ static int widest(const mixing *m, const dp_node *node, dp_value *const *in, cha
   bool any_half = false;
   for (int i = 0; i < node->n_inputs; i++) {
     if (!may_mix(node, i, in[i]) || schema_of(node->op, i)->same != same) continue;
-    const bool half = is_half(in[i]->type.dtype);
+    const bool half = is_half(in[i]->type->dtype);
     if (!half && !follows(m, in[i])) return FULL;
     any_half |= half;
   }
@@ -118,7 +118,7 @@ static dp_status mix_node(mixing *m, const dp_node *node) {
   dp_value **in = dp_alloc_n(m->to->arena, (size_t)node->n_inputs + 1, sizeof *in);
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i]) in[i] = dp_graph_copy_value(m->to, node->inputs[i], m->map);
-  const bool was_half = node->n_inputs && in[0] && is_half(in[0]->type.dtype);
+  const bool was_half = node->n_inputs && in[0] && is_half(in[0]->type->dtype);
   dp_value **mixed = dp_memdup(m->to->arena, in, ((size_t)node->n_inputs + 1) * sizeof *in);
   for (int i = 0; i < node->n_inputs; i++)
     if (may_mix(node, i, in[i])) mixed[i] = cast(m, in[i], width_of(m, node, in, i, precision), node);
@@ -127,7 +127,7 @@ static dp_status mix_node(mixing *m, const dp_node *node) {
   if (m->builder.status) return m->builder.status;
   DP_TRY(dp_op_infer(copy));
   dp_value *result = copy->n_outputs ? copy->outputs[0] : NULL;
-  if (precision == DP_PRECISION_WITHIN && was_half && result && result->type.dtype == DP_FLOAT32)
+  if (precision == DP_PRECISION_WITHIN && was_half && result && result->type->dtype == DP_FLOAT32)
     m->map[node->outputs[0]->id] = cast(m, result, HALF, copy);
   return m->builder.status;
 }
@@ -137,8 +137,8 @@ static void give_outputs(mixing *m) {
   for (int i = 0; i < m->from->n_outputs; i++) {
     const dp_value *declared = m->from->outputs[i].value;
     dp_value *value = m->map[declared->id];
-    const dp_dtype dtype = declared->type.dtype;
-    if (value->type.dtype != dtype)
+    const dp_dtype dtype = declared->type->dtype;
+    if (value->type->dtype != dtype)
       value = dtype == DP_FLOAT32 ? cast(m, value, FULL, NULL) : cast_to(m, value, dtype, NULL);
     dp_graph_add_output(m->to, m->from->outputs[i].name, value);
   }
@@ -162,10 +162,10 @@ static dp_status check_patterns(const mixing *m) {
 static dp_status expect_float32(const dp_model *model, const char *precision) {
   for (int32_t i = 0; i < model->n_variables; i++) {
     const dp_variable *v = &model->variables[i];
-    if (v->kind == DP_PARAMETER && (DP_BIT(v->type.dtype) & DP_FLOATS) && v->type.dtype != DP_FLOAT32)
+    if (v->kind == DP_PARAMETER && (DP_BIT(v->type->dtype) & DP_FLOATS) && v->type->dtype != DP_FLOAT32)
       return dp_fail(EX_CONFIG,
                      "--precision=%s is for models in float32, and parameter '%s' is %s: leave the option out",
-                     precision, v->name, dp_type_name(v->type.dtype));
+                     precision, v->name, dp_type_name(v->type->dtype));
   }
   return DP_OK;
 }

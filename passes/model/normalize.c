@@ -69,9 +69,9 @@ static dp_status find_input(const dp_graph *graph, const request *r, dp_value **
   dp_suggest suggest = dp_suggest_begin(r->name);
   *input = dp_graph_find_value(graph, r->name);
   if (*input && (*input)->kind == DP_VALUE_INPUT) {
-    if (dp_type_is_float((*input)->type.dtype)) return DP_OK;
+    if (dp_type_is_float((*input)->type->dtype)) return DP_OK;
     return dp_fail(EX_USAGE, "--normalize %s: the input is %s already, and only floats can become bytes", r->name,
-                   dp_type_print(&(*input)->type, text, sizeof text));
+                   dp_type_print((*input)->type, text, sizeof text));
   }
   for (int32_t i = 0; i < graph->n_values; i++)
     if (graph->values[i]->kind == DP_VALUE_INPUT) dp_suggest_offer(&suggest, graph->values[i]->name);
@@ -88,17 +88,17 @@ static int channel_axis(const dp_shape *shape, int count) {
 // One number, or one for each channel, in a shape that broadcasts to the input's.
 static dp_status add_constant(dp_graph *graph, const request *r, const dp_value *input, const numbers *n,
                               const char *what, dp_value **constant) {
-  const dp_shape *shape = &input->type.shape;
+  const dp_shape *shape = &input->type->shape;
   const int axis = n->count == 1 ? -1 : channel_axis(shape, n->count);
   char text[256];
   if (n->count > 1 && axis < 0)
     return dp_fail(EX_USAGE, "--normalize %s: it gives %d numbers, but the input %s has no such axis of channels",
-                   r->text, n->count, dp_type_print(&input->type, text, sizeof text));
+                   r->text, n->count, dp_type_print(input->type, text, sizeof text));
   dp_tensor *tensor = dp_alloc(graph->arena, sizeof *tensor);
-  const size_t bytes = dp_type_bytes(input->type.dtype);
+  const size_t bytes = dp_type_bytes(input->type->dtype);
   char *data = dp_alloc_n(graph->arena, (size_t)n->count, bytes);
-  for (int i = 0; i < n->count; i++) dp_element_set(input->type.dtype, data + (size_t)i * bytes, n->numbers[i]);
-  *tensor = (dp_tensor){.dtype = input->type.dtype, .bytes = (size_t)n->count * bytes, .data = data};
+  for (int i = 0; i < n->count; i++) dp_element_set(input->type->dtype, data + (size_t)i * bytes, n->numbers[i]);
+  *tensor = (dp_tensor){.dtype = input->type->dtype, .bytes = (size_t)n->count * bytes, .data = data};
   tensor->rank = axis < 0 ? 0 : shape->rank - axis;
   for (int d = 0; d < tensor->rank; d++) tensor->extents[d] = d ? 1 : n->count;
   *constant = dp_graph_add_constant(graph, dp_printf(graph->arena, "normalize/%s/%s", r->name, what), tensor);
@@ -128,7 +128,7 @@ static dp_status apply(dp_graph *graph, const request *r) {
     const numbers *numbers;
     const char *op, *what;
   } steps[] = {{&r->divisor, "Div", "divisor"}, {&r->mean, "Sub", "mean"}, {&r->deviation, "Div", "deviation"}};
-  const dp_dtype dtype = input->type.dtype;
+  const dp_dtype dtype = input->type->dtype;
   const int32_t n_before = graph->n_nodes;
   dp_builder b = {.graph = graph, .prefix = dp_printf(graph->arena, "normalize/%s", r->name)};
   dp_value *constants[DP_COUNT(steps)] = {0};
@@ -137,7 +137,7 @@ static dp_status apply(dp_graph *graph, const request *r) {
     DP_TRY(add_constant(graph, r, input, steps[i].numbers, steps[i].what, &constant));
     constants[i] = constant;
   }
-  input->type.dtype = DP_UINT8;
+  input->type = dp_model_type(graph->model, &(dp_type){DP_UINT8, input->type->shape});
   dp_value *y = dp_build_cast(&b, input, dtype);
   for (size_t i = 0; i < DP_COUNT(steps); i++)
     if (constants[i]) y = dp_build2(&b, steps[i].op, y, constants[i]);

@@ -76,15 +76,15 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   for (int32_t i = 0; i < model->n_variables; i++) {
     dp_variable *p = &model->variables[i];
-    if (p->type.dtype != DP_FLOAT32) continue;
-    p->type.dtype = DP_FLOAT64;
+    if (p->type->dtype != DP_FLOAT32) continue;
+    p->type = dp_model_type(model, &(dp_type){DP_FLOAT64, p->type->shape});
     if (p->init.kind == DP_INIT_TENSOR) p->init.tensor = widen(model->arena, p->init.tensor);
   }
   dp_graph *main = dp_model_find_graph(model, "main");
   for (int32_t i = 0; i < main->n_values; i++) {
     dp_value *v = main->values[i];
-    if (v->kind == DP_VALUE_RESULT || v->type.dtype != DP_FLOAT32) continue;
-    v->type.dtype = DP_FLOAT64;
+    if (v->kind == DP_VALUE_RESULT || v->type->dtype != DP_FLOAT32) continue;
+    v->type = dp_model_type(model, &(dp_type){DP_FLOAT64, v->type->shape});
     v->constant = widen_constant(model->arena, v->constant);
   }
   for (int32_t i = 0; i < main->n_nodes; i++) DP_TRY(widen_node(main->nodes[i]));

@@ -37,7 +37,7 @@ typedef struct {
 } cutting;
 
 static bool is_trained(const dp_model *model, const dp_value *v) {
-  if (v->variable < 0 || !dp_type_is_float(v->type.dtype)) return false;
+  if (v->variable < 0 || !dp_type_is_float(v->type->dtype)) return false;
   return model->variables[v->variable].kind == DP_PARAMETER && !model->variables[v->variable].frozen;
 }
 
@@ -58,7 +58,7 @@ static void find_dependent(const cutting *c) {
       c->depends[i] |= v->variable >= 0 || (v->producer && c->depends[v->producer->id]);
     }
     for (int k = 0; k < node->n_outputs; k++)
-      if (node->outputs[k]) c->trains[node->outputs[k]->id] = trains && dp_type_is_float(node->outputs[k]->type.dtype);
+      if (node->outputs[k]) c->trains[node->outputs[k]->id] = trains && dp_type_is_float(node->outputs[k]->type->dtype);
   }
 }
 
@@ -157,8 +157,8 @@ static double *find_crossing(const cutting *c) {
   for (int32_t i = 0; i < c->main->n_values; i++) {
     const dp_value *v = c->main->values[i];
     if (first[i] < 0 || last[i] <= first[i]) continue;
-    double size = (double)dp_shape_count(&v->type.shape, (model->batch + parts - 1) / parts) *
-                  (double)dp_type_bytes(v->type.dtype) * (c->trains[i] ? 2 : 1);
+    double size = (double)dp_shape_count(&v->type->shape, (model->batch + parts - 1) / parts) *
+                  (double)dp_type_bytes(v->type->dtype) * (c->trains[i] ? 2 : 1);
     bytes[first[i] + 1] += size;
     bytes[last[i] + 1] -= size;
   }

@@ -57,7 +57,7 @@ static dp_status differentiate(weighing *w) {
 // ---- counting up ----------------------------------------------------------------------------------------------------
 
 static double bytes_of(const weighing *w, const dp_value *v) {
-  return (double)dp_shape_count(&v->type.shape, w->n) * (double)dp_type_bytes(v->type.dtype);
+  return (double)dp_shape_count(&v->type->shape, w->n) * (double)dp_type_bytes(v->type->dtype);
 }
 
 static bool *find_alive(const weighing *w) {

@@ -86,7 +86,7 @@ static bool is_of_scalars(const dp_node *node, const bool *of_scalars) {
     any = true;
   }
   for (int k = 0; k < node->n_outputs; k++)
-    if (node->outputs[k] && node->outputs[k]->type.shape.rank) return false;
+    if (node->outputs[k] && node->outputs[k]->type->shape.rank) return false;
   return any;
 }
 

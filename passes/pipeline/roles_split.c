@@ -126,7 +126,7 @@ static dp_node *add_pair(work *w, const dp_roles_arrival *a) {
   const char *name = dp_printf(arena, "%s/Send%d", a->value->name, a->stage);
   dp_node *send = add_transfer(w, "Send", name, x, a->from, a->stage);
   place_as(send->outputs[0], x, DP_SPACE_NONE);
-  dp_value *between = dp_graph_add_value(w->graphs[a->stage], DP_VALUE_INPUT, send->outputs[0]->name, x->type);
+  dp_value *between = dp_graph_add_value(w->graphs[a->stage], DP_VALUE_INPUT, send->outputs[0]->name, *x->type);
   place_as(between, x, DP_SPACE_NONE);
   dp_node *recv = add_transfer(w, "Recv", dp_printf(arena, "%s/Recv", a->value->name), between, a->stage, a->from);
   place_as(recv->outputs[0], x, DP_SPACE_TRANSIENT);
@@ -185,8 +185,7 @@ static dp_status add_ends(work *w) {
       const copy *c = find_copy(w, u->value, s);
       if (!c)
         return dp_fail(EX_SOFTWARE, "'%s' is on stage %d, but '%s' is not computed there", p->name, s, u->value->name);
-      dp_update update = {u->variable, c->value};
-      DP_PUSH(graph->arena, w->graphs[s]->updates, w->graphs[s]->n_updates, update);
+      dp_graph_append_update(w->graphs[s], u->variable, c->value);
     }
   }
   return DP_OK;

@@ -139,10 +139,8 @@ static dp_status unroll(work *w) {
     if (!w->again[i]) DP_TRY(unroll_node(w, from->nodes[i]));
   for (int i = 0; i < from->n_outputs; i++)
     dp_graph_add_output(w->to, from->outputs[i].name, operand_of_micro(w, from->outputs[i].value, WHOLE));
-  for (int i = 0; i < from->n_updates; i++) {
-    dp_update update = {from->updates[i].variable, operand_of_micro(w, from->updates[i].value, WHOLE)};
-    DP_PUSH(w->to->arena, w->to->updates, w->to->n_updates, update);
-  }
+  for (int i = 0; i < from->n_updates; i++)
+    dp_graph_append_update(w->to, from->updates[i].variable, operand_of_micro(w, from->updates[i].value, WHOLE));
   return DP_OK;
 }
 

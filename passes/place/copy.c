@@ -86,7 +86,7 @@ double dp_place_copy_cost(dp_place *place, const dp_value *logical, int axis, dp
   if (is_gathered(place, logical, axis, to)) return 0;
   for (const dp_place_copy *c = dp_place_copy_of(place, logical)->copies; c; c = c->next) {
     dp_placement at = c->value->placements[axis];
-    double cost = dp_place_copy_price(place, &logical->type, axis, at, to) / parts_of(place, c->value, axis);
+    double cost = dp_place_copy_price(place, logical->type, axis, at, to) / parts_of(place, c->value, axis);
     if (cost >= best) continue;
     best = cost;
     *from = at;
@@ -110,7 +110,7 @@ static dp_value *best_copy(dp_place *place, const dp_value *logical, const dp_pl
     double cost = 0;
     for (int a = 0; a < place->model->mesh.n_axes; a++)
       cost +=
-          dp_place_copy_price(place, &logical->type, a, c->value->placements[a], to[a]) / parts_of(place, c->value, a);
+          dp_place_copy_price(place, logical->type, a, c->value->placements[a], to[a]) / parts_of(place, c->value, a);
     if (cost >= least) continue;
     least = cost;
     best = c->value;
@@ -205,7 +205,7 @@ dp_value *dp_place_copy_convert(dp_place *place, dp_value *logical, const dp_pla
 // The strategy's placement of inputs: split on the data axis, along their samples unless the user names another axis or
 // none. Micro-batches split them the same way, under every strategy. On other mesh axes as the user says.
 static void ask_for(const dp_place *place, const dp_value *input, dp_placement *placements) {
-  const dp_shape *shape = &input->type.shape;
+  const dp_shape *shape = &input->type->shape;
   for (int i = 0; i < place->options->n_splits; i++) {
     const dp_split *s = &place->options->splits[i];
     if (s->on && !strcmp(s->input, input->name))
@@ -222,7 +222,7 @@ static void ask_for(const dp_place *place, const dp_value *input, dp_placement *
 
 void dp_place_copy_source(dp_place *place, dp_value *logical) {
   if (dp_place_copy_of(place, logical)->copies) return;
-  dp_value *first = dp_graph_add_value(place->device, logical->kind, logical->name, logical->type);
+  dp_value *first = dp_graph_add_value(place->device, logical->kind, logical->name, *logical->type);
   first->logical = logical;
   first->variable = logical->variable;
   if (logical->kind == DP_VALUE_VARIABLE) {

@@ -20,7 +20,7 @@ dp_value *dp_place_node_operand(dp_place *place, dp_place_source *source, const 
   else if (value->kind == DP_VALUE_SCALAR)
     logical = dp_graph_scalar(graph, value->name);
   else
-    logical = dp_graph_add_value(graph, DP_VALUE_INPUT, value->name, value->type);
+    logical = dp_graph_add_value(graph, DP_VALUE_INPUT, value->name, *value->type);
   dp_place_copy_of(place, logical)->uses += source->uses[value->id];
   dp_place_copy_source(place, logical);
   return *mapped = logical;
@@ -45,7 +45,7 @@ static dp_status decompose(dp_place_choice *c, bool *done) {
   dp_value *in[DP_MAX_OPERANDS] = {0}, *out[DP_MAX_OPERANDS] = {0};
   for (int i = 0; i < node->n_inputs; i++)
     if (node->inputs[i])
-      in[i] = dp_graph_add_value(pieces, DP_VALUE_INPUT, node->inputs[i]->name, node->inputs[i]->type);
+      in[i] = dp_graph_add_value(pieces, DP_VALUE_INPUT, node->inputs[i]->name, *node->inputs[i]->type);
   node->op->decompose(&builder, node, in, out);
   if (builder.status) return builder.status;
   *done = out[0] != NULL || !node->outputs[0];

@@ -24,8 +24,8 @@
 
 // ---- storage --------------------------------------------------------------------------------------------------------
 
-static dp_status place_variable(const dp_model *model, dp_variable *p) {
-  memset(p->placements, 0, sizeof p->placements);
+static dp_status place_variable(dp_model *model, dp_variable *p) {
+  dp_placement placements[DP_MAX_MESH] = {0};
   for (int i = 0; i < p->n_constraints; i++) {
     // An axis that this mesh lacks, or that has one device, splits nothing.
     int axis = dp_mesh_find(&model->mesh, p->constraints[i].axis);
@@ -36,9 +36,10 @@ static dp_status place_variable(const dp_model *model, dp_variable *p) {
     if (p->constraints[i].placement.kind == DP_PARTIAL)
       return dp_fail(EX_DATAERR, "'%s': the annotation on axis '%s' is Partial; it must be Replicate or Shard", p->name,
                      p->constraints[i].axis);
-    p->placements[axis] = p->constraints[i].placement;
+    placements[axis] = p->constraints[i].placement;
   }
-  return dp_status_context(dp_placement_check(&p->type.shape, p->placements, &model->mesh), "'%s', its annotations",
+  p->placements = dp_model_placements(model, placements);
+  return dp_status_context(dp_placement_check(&p->type->shape, placements, &model->mesh), "'%s', its annotations",
                            p->name);
 }
 
@@ -105,9 +106,8 @@ static dp_status store_update(dp_place *place, int32_t variable, dp_value *logic
     logical = device->logical;
   }
   device->space = DP_SPACE_PERSISTENT;
-  dp_update of_logical = {variable, logical}, of_device = {variable, device};
-  DP_PUSH(place->model->arena, place->logical->updates, place->logical->n_updates, of_logical);
-  DP_PUSH(place->model->arena, place->device->updates, place->device->n_updates, of_device);
+  dp_graph_append_update(place->logical, variable, logical);
+  dp_graph_append_update(place->device, variable, device);
   return DP_OK;
 }
 
@@ -156,7 +156,7 @@ int32_t *dp_place_serving(dp_arena *arena, const dp_graph *program) {
       p = serves[node->outputs[0]->id];
     for (int k = 0; k < node->n_inputs && p >= 0; k++) {
       const dp_value *x = node->inputs[k];
-      if (!x || !x->producer || !dp_shape_equal(&x->type.shape, &variables[p].type.shape)) continue;
+      if (!x || !x->producer || !dp_shape_equal(&x->type->shape, &variables[p].type->shape)) continue;
       if (serves[x->id] < 0 || variables[serves[x->id]].kind != DP_STATE || variables[p].kind == DP_STATE)
         serves[x->id] = p;
     }
@@ -235,7 +235,8 @@ dp_status dp_place_storages(dp_model *model) {
   return DP_OK;
 }
 
-// Places all programs. They stay as before; placed[] has their device forms.
+// Places all programs; placed[] has their device forms. They stay as before where another attempt may follow, as
+// micro-batches may turn out to be too many. Else each gives back its memory before the next one is placed.
 static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **placed) {
   dp_model *model = compile->model;
   DP_TRY(dp_place_storages(model));
@@ -244,6 +245,8 @@ static dp_status place_all(dp_compile *compile, int32_t **starts, dp_graph **pla
     starts[i] = dp_alloc_n(model->arena, (size_t)program->n_nodes, sizeof *starts[i]);
     DP_TRY(dp_status_context(dp_place_program(compile, program, starts[i], &placed[i]), "program %s", program->name));
     DP_TRY(dp_status_context(dp_graph_verify(placed[i]->logical), "program %s", program->name));
+    dp_graph_finish(placed[i]->logical);
+    if (dp_mesh_microbatches(&model->mesh) == 1) dp_graph_free(program);
   }
   return DP_OK;
 }

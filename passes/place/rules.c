@@ -69,7 +69,7 @@ static bool is_asked(const dp_place_choice *c, int axis, const dp_sharding_rule 
   for (int i = 0; i < c->node->n_inputs && dp_op_is(c->node->op, DP_OP_ELEMENTWISE); i++)
     if (c->node->inputs[i] && dp_placement_equal(rule->in[i], p) && serves(c, axis, c->node->inputs[i], p)) return true;
   return (axis == c->place->data_axis || axis == c->place->micro_axis) &&
-         dp_dim_is_symbolic(result->type.shape.dims[p.dim]);
+         dp_dim_is_symbolic(result->type->shape.dims[p.dim]);
 }
 
 // Whether the row adds gradients of micro-batches, of a parameter used several times, while they are parts. If they are
@@ -85,7 +85,7 @@ static bool adds_parts(const dp_place_choice *c, int axis, const dp_sharding_rul
 // -1, 0, 1: the node makes its only operand, a float, narrower, leaves it as wide as it is, makes it wider.
 static int widening_of(const dp_node *node) {
   if (!node || node->n_inputs != 1 || node->n_outputs != 1 || !dp_op_is_pointwise(node->op)) return 0;
-  const dp_dtype from = node->inputs[0]->type.dtype, to = node->outputs[0]->type.dtype;
+  const dp_dtype from = node->inputs[0]->type->dtype, to = node->outputs[0]->type->dtype;
   if (!dp_type_is_float(from) || !dp_type_is_float(to)) return 0;
   return (dp_type_bytes(to) > dp_type_bytes(from)) - (dp_type_bytes(to) < dp_type_bytes(from));
 }
@@ -109,7 +109,7 @@ static score score_of(const dp_place_choice *c, int axis, const dp_sharding_rule
   for (int i = 0; i < node->n_inputs; i++) {
     if (!node->inputs[i]) continue;
     dp_placement from;
-    double bytes = dp_place_copy_bytes(place, &node->inputs[i]->type);
+    double bytes = dp_place_copy_bytes(place, node->inputs[i]->type);
     double cost = dp_place_copy_cost(place, c->in[i], axis, rule->in[i], &from);
     if (adds_narrowly(c, axis, rule, from)) cost = INFINITY;
     s.moved += cost;
@@ -124,14 +124,14 @@ static score score_of(const dp_place_choice *c, int axis, const dp_sharding_rule
     const dp_value *y = node->outputs[k];
     if (!y) continue;
     dp_placement p = rule->out[k];
-    if (p.kind == DP_SHARD) s.split += dp_place_copy_bytes(place, &y->type);
+    if (p.kind == DP_SHARD) s.split += dp_place_copy_bytes(place, y->type);
     s.partial += p.kind == DP_PARTIAL;
     s.partial -= adds_parts(c, axis, rule) ? 2 : 0;
     if (c->storage[k])
-      s.cost += dp_place_copy_price(place, &y->type, axis, p, c->storage[k][axis]);
+      s.cost += dp_place_copy_price(place, y->type, axis, p, c->storage[k][axis]);
     else if ((p.kind == DP_PARTIAL && partial) || (p.kind == DP_SHARD && !split && !is_asked(c, axis, rule, y, p)))
       // A partial sum must still be reduced later; a split that was not requested will likely be undone.
-      s.cost += dp_place_copy_price(place, &y->type, axis, p, dp_replicate());
+      s.cost += dp_place_copy_price(place, y->type, axis, p, dp_replicate());
   }
   return s;
 }

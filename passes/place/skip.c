@@ -23,7 +23,7 @@ static void note_counts(counting *c) {
 
 static dp_value *piece_of(counting *c, const dp_value *logical) {
   dp_value **piece = &c->pieces[logical->id];
-  if (!*piece) *piece = dp_graph_add_value(c->builder.graph, DP_VALUE_INPUT, logical->name, logical->type);
+  if (!*piece) *piece = dp_graph_add_value(c->builder.graph, DP_VALUE_INPUT, logical->name, *logical->type);
   return *piece;
 }
 

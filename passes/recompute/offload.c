@@ -25,14 +25,14 @@ typedef struct {
 } offloading;
 
 static uint64_t bytes_of(const dp_model *model, const dp_variable *p) {
-  return (uint64_t)dp_local_max_count(&p->type.shape, p->placements, &model->mesh, model->batch) *
-         dp_type_bytes(p->type.dtype);
+  return (uint64_t)dp_local_max_count(&p->type->shape, p->placements, &model->mesh, model->batch) *
+         dp_type_bytes(p->type->dtype);
 }
 
 static void choose_variables(dp_model *model, bool optimizer, uint64_t least) {
   for (int32_t i = 0; i < model->n_variables; i++) {
     dp_variable *p = &model->variables[i];
-    p->offloaded = optimizer && p->kind == DP_STATE && p->type.shape.rank && bytes_of(model, p) >= least;
+    p->offloaded = optimizer && p->kind == DP_STATE && p->type->shape.rank && bytes_of(model, p) >= least;
   }
 }
 
@@ -41,7 +41,7 @@ static void choose_variables(dp_model *model, bool optimizer, uint64_t least) {
 static bool can_wait(const dp_recompute_work *w, const dp_value *x, double least) {
   const dp_node *maker = x->producer;
   const bool joined = x->micro_count > 1;  // parts of several micro-batches, or a sum of theirs
-  return maker && w->forward[maker->id] && maker->logical && x->type.shape.rank && !joined && w->bytes[x->id] >= least;
+  return maker && w->forward[maker->id] && maker->logical && x->type->shape.rank && !joined && w->bytes[x->id] >= least;
 }
 
 // Values of the forward pass that the backward pass reads, but for those that are made last.

@@ -27,7 +27,7 @@ static void add_sizes(const clocking *c, const Dp__Program *program, size_t coun
   for (size_t k = 0; k < count; k++) {
     if (!operands[k]) continue;
     const Dp__DeviceTensor *t = program->tensors[operands[k] - 1];
-    const dp_type *type = &c->graph->values[t->value]->type;
+    const dp_type *type = c->graph->values[t->value]->type;
     const double whole = (double)dp_shape_count(&type->shape, c->model->batch) * (double)dp_type_bytes(type->dtype);
     s->all += (double)t->bytes;
     s->largest = fmax(s->largest, (double)t->bytes);

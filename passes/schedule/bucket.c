@@ -96,7 +96,7 @@ static int kind_order(const member *x, const member *y) {
   if (x->holds_up != y->holds_up) return x->holds_up ? -1 : 1;
   if (x->axis != y->axis) return x->axis < y->axis ? -1 : 1;
   if (x->after != y->after) return x->after < y->after ? -1 : 1;
-  if (a->type.dtype != b->type.dtype) return a->type.dtype < b->type.dtype ? -1 : 1;
+  if (a->type->dtype != b->type->dtype) return a->type->dtype < b->type->dtype ? -1 : 1;
   return (by_a > by_b) - (by_a < by_b);
 }
 

@@ -46,7 +46,7 @@ static bool gathers(const dp_node *node) {
 
 static bool gives_numbers(const dp_node *node) {
   for (int k = 0; k < node->n_outputs; k++)
-    if (node->outputs[k] && node->outputs[k]->type.shape.rank) return false;
+    if (node->outputs[k] && node->outputs[k]->type->shape.rank) return false;
   return true;
 }
 

@@ -28,7 +28,7 @@ int32_t dp_constants_store(dp_model *model, const dp_tensor *tensor) {
     if (found < 0) {
       dp_variable p = {.name = name,
                        .kind = DP_STORED_CONSTANT,
-                       .type = {tensor->dtype, dp_tensor_shape(tensor)},
+                       .type = &(dp_type){tensor->dtype, dp_tensor_shape(tensor)},
                        .init = {.kind = DP_INIT_TENSOR, .tensor = tensor}};
       return dp_model_add_variable(model, &p);
     }

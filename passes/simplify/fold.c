@@ -14,8 +14,8 @@ typedef struct {
 } budget;
 
 static bool take_bytes(const dp_value *v, budget *b) {
-  if (dp_shape_is_symbolic(&v->type.shape)) return false;
-  int64_t bytes = dp_shape_count(&v->type.shape, 0) * (int64_t)dp_type_bytes(v->type.dtype);
+  if (dp_shape_is_symbolic(&v->type->shape)) return false;
+  int64_t bytes = dp_shape_count(&v->type->shape, 0) * (int64_t)dp_type_bytes(v->type->dtype);
   if (bytes > b->each || bytes > b->left) return false;
   b->left -= bytes;
   return true;
@@ -48,16 +48,16 @@ static bool can_fold(const dp_node *node, budget *b) {
 static dp_kernel_operand operand_of(const dp_value *v) {
   static const int64_t origin[DP_MAX_MESH];
   dp_mesh none = {0};
-  dp_kernel_operand operand = {.dtype = v->type.dtype, .present = true};
-  operand.local = dp_shard_range(&v->type.shape, NULL, &none, origin, 0);
+  dp_kernel_operand operand = {.dtype = v->type->dtype, .present = true};
+  operand.local = dp_shard_range(&v->type->shape, NULL, &none, origin, 0);
   return operand;
 }
 
 static dp_tensor *new_tensor(dp_arena *arena, const dp_value *v) {
   dp_tensor *t = dp_alloc(arena, sizeof *t);
-  t->dtype = v->type.dtype;
-  t->rank = v->type.shape.rank;
-  for (int d = 0; d < t->rank; d++) t->extents[d] = v->type.shape.dims[d].offset;
+  t->dtype = v->type->dtype;
+  t->rank = v->type->shape.rank;
+  for (int d = 0; d < t->rank; d++) t->extents[d] = v->type->shape.dims[d].offset;
   t->bytes = (size_t)dp_tensor_count(t) * dp_type_bytes(t->dtype);
   t->data = dp_alloc(arena, t->bytes);
   return t;

@@ -40,7 +40,7 @@ static bool is_narrower(dp_dtype narrow, dp_dtype wide) {
 static dp_value *with_views(narrowing *w, dp_value *made, const dp_node *from, const dp_value *x) {
   const dp_shape *shapes[MOST_VIEWS];
   int count = 0;
-  for (; x->producer != from; x = x->producer->inputs[0]) shapes[count++] = &x->type.shape;
+  for (; x->producer != from; x = x->producer->inputs[0]) shapes[count++] = &x->type->shape;
   while (count-- > 0) made = dp_build_reshape(&w->builder, made, shapes[count]);
   return made;
 }
@@ -51,7 +51,7 @@ static dp_value *with_views(narrowing *w, dp_value *made, const dp_node *from, c
 static const dp_node *widened(const narrowing *w, const dp_value *x) {
   const dp_node *node = only_for(w, x);
   for (int i = 0; is_view(node) && i < MOST_VIEWS; i++) node = only_for(w, node->inputs[0]);
-  return is(node, "Cast") && is_narrower(node->inputs[0]->type.dtype, node->outputs[0]->type.dtype) ? node : NULL;
+  return is(node, "Cast") && is_narrower(node->inputs[0]->type->dtype, node->outputs[0]->type->dtype) ? node : NULL;
 }
 
 // The operand of x's Cast, with the views that follow that.
@@ -65,7 +65,7 @@ static bool takes_narrow(const narrowing *w, const dp_node *node) {
   const dp_node *first = node->inputs[0] ? widened(w, node->inputs[0]) : NULL;
   for (int k = 0; k < node->n_inputs; k++) {
     const dp_node *cast = node->inputs[k] ? widened(w, node->inputs[k]) : NULL;
-    if (!cast || cast->inputs[0]->type.dtype != first->inputs[0]->type.dtype) return false;
+    if (!cast || cast->inputs[0]->type->dtype != first->inputs[0]->type->dtype) return false;
   }
   return true;
 }
@@ -80,14 +80,14 @@ static void widen_behind(narrowing *w, const dp_node *node) {
   for (int k = 0; k < node->n_outputs && !w->builder.status; k++)
     if (node->outputs[k])
       dp_rewrite_replace(&w->rewrite, node->outputs[k],
-                         dp_build_cast(&w->builder, moved->outputs[k], node->outputs[k]->type.dtype));
+                         dp_build_cast(&w->builder, moved->outputs[k], node->outputs[k]->type->dtype));
 }
 
 // ---- a Cast to a narrower type, behind what moves -------------------------------------------------------------------
 
 // What moves, and serves only the Cast, perhaps through views; NULL: there is none.
 static const dp_node *moved_before(const narrowing *w, const dp_node *cast) {
-  if (!is(cast, "Cast") || !is_narrower(cast->outputs[0]->type.dtype, cast->inputs[0]->type.dtype)) return NULL;
+  if (!is(cast, "Cast") || !is_narrower(cast->outputs[0]->type->dtype, cast->inputs[0]->type->dtype)) return NULL;
   const dp_node *node = only_for(w, cast->inputs[0]);
   for (int i = 0; is_view(node) && i < MOST_VIEWS; i++) node = only_for(w, node->inputs[0]);
   return is(node, "Transpose") || is(node, "Concat") ? node : NULL;
@@ -96,7 +96,7 @@ static const dp_node *moved_before(const narrowing *w, const dp_node *cast) {
 // What x was widened from, if that has the type; NULL: it was not.
 static dp_value *given_back(const dp_value *x, dp_dtype to) {
   const dp_node *cast = x->producer;
-  const bool back = is(cast, "Cast") && cast->inputs[0]->type.dtype == to && is_narrower(to, x->type.dtype);
+  const bool back = is(cast, "Cast") && cast->inputs[0]->type->dtype == to && is_narrower(to, x->type->dtype);
   return back ? cast->inputs[0] : NULL;
 }
 
@@ -108,7 +108,7 @@ static dp_value *narrowed(narrowing *w, dp_value *x, dp_dtype to) {
 
 static void narrow_before(narrowing *w, const dp_node *cast, const dp_node *node) {
   dp_value **inputs = dp_alloc_n(w->scratch, (size_t)node->n_inputs, sizeof *inputs);
-  for (int k = 0; k < node->n_inputs; k++) inputs[k] = narrowed(w, node->inputs[k], cast->outputs[0]->type.dtype);
+  for (int k = 0; k < node->n_inputs; k++) inputs[k] = narrowed(w, node->inputs[k], cast->outputs[0]->type->dtype);
   dp_value *moved = dp_build(&w->builder, node->op->name, node->n_inputs, inputs, 1, node->n_attrs, node->attrs);
   moved = with_views(w, moved, node, cast->inputs[0]);
   if (!w->builder.status) dp_rewrite_replace(&w->rewrite, cast->outputs[0], moved);
@@ -130,7 +130,7 @@ static bool rewrite_node(narrowing *w, const dp_node *node) {
     widen_behind(w, node);
     return true;
   }
-  dp_value *back = is(node, "Cast") ? given_back(node->inputs[0], node->outputs[0]->type.dtype) : NULL;
+  dp_value *back = is(node, "Cast") ? given_back(node->inputs[0], node->outputs[0]->type->dtype) : NULL;
   if (back) {
     dp_rewrite_replace(&w->rewrite, node->outputs[0], back);
     return true;

@@ -3,9 +3,10 @@
 
 dp_rewrite dp_rewrite_begin(dp_graph *graph) {
   dp_rewrite r = {.graph = graph, .n_values = graph->n_values, .n_nodes = graph->n_nodes};
-  r.by = dp_alloc_n(graph->arena, (size_t)r.n_values, sizeof(dp_value *));
-  r.keep_node = dp_alloc_n(graph->arena, (size_t)r.n_nodes, sizeof *r.keep_node);
-  r.keep_value = dp_alloc_n(graph->arena, (size_t)r.n_values, sizeof *r.keep_value);
+  r.tables = dp_arena_create_within(graph->arena);
+  r.by = dp_alloc_n(r.tables, (size_t)r.n_values, sizeof(dp_value *));
+  r.keep_node = dp_alloc_n(r.tables, (size_t)r.n_nodes, sizeof *r.keep_node);
+  r.keep_value = dp_alloc_n(r.tables, (size_t)r.n_values, sizeof *r.keep_value);
   for (int32_t i = 0; i < r.n_nodes; i++) r.keep_node[i] = true;
   for (int32_t i = 0; i < r.n_values; i++) r.keep_value[i] = true;
   return r;
@@ -50,7 +51,8 @@ void dp_rewrite_end(dp_rewrite *rewrite) {
     graph->outputs[i].value = dp_rewrite_find(rewrite, graph->outputs[i].value);
   for (int i = 0; i < graph->n_updates; i++)
     graph->updates[i].value = dp_rewrite_find(rewrite, graph->updates[i].value);
-  if (!rewrite->dropped) return;
-  dp_graph_prune(graph, extend_flags(graph->arena, rewrite->keep_node, rewrite->n_nodes, graph->n_nodes),
-                 extend_flags(graph->arena, rewrite->keep_value, rewrite->n_values, graph->n_values));
+  if (rewrite->dropped)
+    dp_graph_prune(graph, extend_flags(rewrite->tables, rewrite->keep_node, rewrite->n_nodes, graph->n_nodes),
+                   extend_flags(rewrite->tables, rewrite->keep_value, rewrite->n_values, graph->n_values));
+  dp_arena_destroy(rewrite->tables);
 }

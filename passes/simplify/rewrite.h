@@ -9,6 +9,7 @@
 typedef struct {
   dp_graph *graph;
   int32_t n_values, n_nodes;  // when the walk began
+  dp_arena *tables;           // until dp_rewrite_end
   dp_value **by;              // by value id: its replacement; NULL: itself
   bool *keep_node, *keep_value;
   bool replaced, dropped;  // anything

@@ -14,7 +14,7 @@ static bool is(const dp_node *node, const char *name) {
 static dp_value *source_of(const dp_value *x) {
   const dp_node *node = is(x->producer, "Cast") ? x->producer->inputs[0]->producer : x->producer;
   size_t count = 0;
-  if (!is(node, "Transpose") || node->inputs[0]->type.shape.rank != 2) return NULL;
+  if (!is(node, "Transpose") || node->inputs[0]->type->shape.rank != 2) return NULL;
   const int64_t *perm = dp_node_ints(node, "perm", &count);
   return !count || (perm[0] == 1 && perm[1] == 0) ? node->inputs[0] : NULL;
 }
@@ -24,12 +24,12 @@ static dp_value *turned(dp_graph *graph, dp_node *node, dp_status *status) {
   dp_builder b = {.graph = graph, .prefix = node->name};
   if (!is(node, "MatMul")) return NULL;
   dp_value *x = node->inputs[0], *w = source_of(node->inputs[1]);
-  const dp_shape *shape = &x->type.shape, *y = &node->outputs[0]->type.shape;
+  const dp_shape *shape = &x->type->shape, *y = &node->outputs[0]->type->shape;
   dp_shape flat = {.rank = 2};
   if (!w || shape->rank < 2 || !dp_shape_product(shape, 0, shape->rank - 1, &flat.dims[0])) return NULL;
   flat.dims[1] = shape->dims[shape->rank - 1];
   const dp_attr attr = dp_attr_int("transB", 1);
-  dp_value *matrices[] = {dp_build_reshape(&b, x, &flat), dp_build_cast(&b, w, x->type.dtype)};
+  dp_value *matrices[] = {dp_build_reshape(&b, x, &flat), dp_build_cast(&b, w, x->type->dtype)};
   dp_value *made = dp_build_reshape(&b, dp_build(&b, "Gemm", 2, matrices, 1, 1, &attr), y);
   *status = b.status;
   return made;
@@ -37,8 +37,9 @@ static dp_value *turned(dp_graph *graph, dp_node *node, dp_status *status) {
 
 static dp_status turn_all(dp_graph *graph) {
   const int32_t n_old = graph->n_nodes;
+  dp_arena *scratch = dp_arena_create_within(graph->arena);
   // A product becomes four nodes at most.
-  dp_node **order = dp_alloc_n(graph->arena, (size_t)n_old * 4 + 1, sizeof *order);
+  dp_node **order = dp_alloc_n(scratch, (size_t)n_old * 4 + 1, sizeof *order);
   int32_t count = 0;
   dp_status status = DP_OK;
   dp_rewrite rewrite = dp_rewrite_begin(graph);
@@ -63,6 +64,7 @@ static dp_status turn_all(dp_graph *graph) {
   graph->unchanged = dp_rewrite_did_nothing(&rewrite);
   dp_rewrite_end(&rewrite);
   if (!graph->unchanged) dp_graph_reorder(graph, order);
+  dp_arena_destroy(scratch);
   return DP_OK;
 }
 

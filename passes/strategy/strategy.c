@@ -11,7 +11,7 @@ static dp_status check_constraints(const dp_model *model) {
       const dp_constraint *constraint = &p->constraints[k];
       int axis = dp_mesh_find(&model->mesh, constraint->axis);
       if (axis < 0 || model->mesh.axes[axis].size == 1 || constraint->placement.kind != DP_SHARD) continue;
-      if (p->type.shape.dims[constraint->placement.dim].offset == 1)
+      if (p->type->shape.dims[constraint->placement.dim].offset == 1)
         return dp_fail(EX_CONFIG,
                        "'%s' is to be split along dim %d on mesh axis '%s', but that dim has one element: annotate a "
                        "longer dim, or none",

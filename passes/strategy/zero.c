@@ -37,7 +37,7 @@ static dp_placement split_of(const dp_variable *p, int dim) {
 }
 
 static void split(dp_model *model, dp_variable *p, const dp_mesh_axis *axis) {
-  int dim = dim_of(&p->type.shape, axis->size);
+  int dim = dim_of(&p->type->shape, axis->size);
   if (dim < 0 || constraint_of(p, axis->name)) return;
   dp_constraint constraint = {axis->name, split_of(p, dim)};
   // Constraints are shared with the parameter that the state follows.

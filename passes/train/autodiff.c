@@ -29,7 +29,7 @@ typedef struct {
 } differentiation;
 
 static bool trains(const dp_graph *graph, const dp_value *v) {
-  if (v->kind != DP_VALUE_VARIABLE || !dp_type_is_float(v->type.dtype)) return false;
+  if (v->kind != DP_VALUE_VARIABLE || !dp_type_is_float(v->type->dtype)) return false;
   const dp_variable *p = &graph->model->variables[v->variable];
   return p->kind == DP_PARAMETER && !p->frozen;
 }
@@ -43,7 +43,7 @@ static void mark_dependent(differentiation *d) {
     for (int k = 0; k < node->n_inputs; k++)
       if (node->inputs[k]) d->uses[node->inputs[k]->id]++;
     for (int k = 0; k < node->n_outputs && any; k++)
-      if (node->outputs[k] && dp_type_is_float(node->outputs[k]->type.dtype)) d->depends[node->outputs[k]->id] = true;
+      if (node->outputs[k] && dp_type_is_float(node->outputs[k]->type->dtype)) d->depends[node->outputs[k]->id] = true;
   }
 }
 
@@ -153,7 +153,7 @@ static dp_status run(dp_compile *compile) {
     dp_builder builder = {.graph = graph, .prefix = "loss/grad"};
     const bool scaled = dp_loss_scale_is_on(compile->options);
     d.gradient[loss->id] =
-        scaled ? dp_loss_scale_begin(&builder, loss->type.dtype) : dp_build_fill(&builder, loss->type.dtype, 1);
+        scaled ? dp_loss_scale_begin(&builder, loss->type->dtype) : dp_build_fill(&builder, loss->type->dtype, 1);
   }
   for (int32_t i = n_nodes; i-- > 0;) DP_TRY(differentiate_node(&d, graph->nodes[i]));
   return give_gradients(compile, &d);

@@ -7,8 +7,8 @@ static dp_value *first_value(dp_builder *b, const dp_variable *p) {
   dp_arena *arena = b->graph->arena;
   dp_attr attrs[5];
   int n = 0;
-  attrs[n++] = dp_attr_dims(arena, "shape", &p->type.shape);
-  attrs[n++] = dp_attr_int("dtype", p->type.dtype);
+  attrs[n++] = dp_attr_dims(arena, "shape", &p->type->shape);
+  attrs[n++] = dp_attr_int("dtype", p->type->dtype);
   if (p->init.kind == DP_INIT_FILL) {
     attrs[n++] = dp_attr_float("value", p->init.a);
     return dp_build(b, "dp.Fill", 0, NULL, 1, n, attrs);
@@ -29,9 +29,9 @@ static dp_status run(dp_compile *compile) {
     const dp_variable *p = &model->variables[i];
     if (p->init.kind == DP_INIT_TENSOR) continue;
     dp_builder builder = {.graph = graph, .prefix = dp_printf(model->arena, "init/%s", p->name)};
-    dp_update update = {i, first_value(&builder, p)};
+    dp_value *value = first_value(&builder, p);
     DP_TRY(dp_status_context(builder.status, "the first value of '%s'", p->name));
-    DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+    dp_graph_append_update(graph, i, value);
   }
   dp_model_add_graph(model, graph);
   return DP_OK;

@@ -15,7 +15,7 @@ static dp_value *state_of(dp_builder *b, const char *name, dp_dtype dtype, doubl
   int32_t at = dp_model_find_variable(model, name);
   if (at < 0) {
     const dp_variable state = {
-        .name = name, .kind = DP_STATE, .type = {dtype, {0}}, .init = {.kind = DP_INIT_FILL, .a = first}};
+        .name = name, .kind = DP_STATE, .type = &(dp_type){dtype, {0}}, .init = {.kind = DP_INIT_FILL, .a = first}};
     at = dp_model_add_variable(model, &state);
   }
   return dp_graph_variable(b->graph, at);
@@ -28,13 +28,13 @@ dp_value *dp_loss_scale_begin(dp_builder *b, dp_dtype dtype) { return dp_build_c
 void dp_loss_scale_undo(dp_builder *b, int n_items, dp_optimizer_item *items) {
   b->prefix = "loss_scale";
   dp_value *inverse = dp_build1(b, "Reciprocal", scale_of(b));
-  for (int i = 0; i < n_items; i++) items[i].scale = dp_build_cast(b, inverse, items[i].gradient->type.dtype);
+  for (int i = 0; i < n_items; i++) items[i].scale = dp_build_cast(b, inverse, items[i].gradient->type->dtype);
 }
 
 // By a count of zeros, so that it is one of the counts that updates are skipped for (ir/graph/refusal.h).
 static dp_value *count_not_finite(dp_builder *b, dp_value *x) {
   static const dp_refusal zero = {0};
-  dp_value *largest = dp_build_fill(b, x->type.dtype, x->type.dtype == DP_FLOAT64 ? DBL_MAX : FLT_MAX);
+  dp_value *largest = dp_build_fill(b, x->type->dtype, x->type->dtype == DP_FLOAT64 ? DBL_MAX : FLT_MAX);
   dp_value *finite = dp_build2(b, "LessOrEqual", dp_build1(b, "Abs", x), largest);
   return dp_refusal_count(b, &zero, dp_build_cast(b, finite, DP_UINT8));
 }

@@ -20,11 +20,6 @@ typedef struct {
   dp_optimizer_item *items;
 } updating;
 
-static void push_update(dp_graph *graph, int32_t variable, dp_value *value) {
-  dp_update update = {variable, value};  // each is the first of its variable
-  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
-}
-
 // The learning rate; that of a group is made for each parameter, and equal ones are merged later.
 static dp_value *rate_of(updating *u, const dp_optimizer_spec *own, dp_dtype dtype) {
   dp_builder *b = &u->builder;
@@ -63,7 +58,7 @@ static dp_status update_by_rule(updating *u, const dp_optimizer_item *item, cons
     in[n_in++] = rule->states[s] ? dp_graph_variable(graph, states[s]) : NULL;
   }
   in[n_in++] = item->gradient;
-  in[n_in++] = rate_of(u, own, in[0]->type.dtype);
+  in[n_in++] = rate_of(u, own, in[0]->type->dtype);
   in[n_in++] = rule->step ? dp_graph_scalar(graph, DP_SCALAR_STEP) : NULL;
   in[n_in++] = item->scale;
   in[n_in++] = u->skip;
@@ -71,9 +66,9 @@ static dp_status update_by_rule(updating *u, const dp_optimizer_item *item, cons
   dp_value *next = dp_build(&u->builder, rule->op, n_in, in, n_out, rule->n_attrs, rule->attrs);
   if (u->builder.status) return u->builder.status;
   *updated = next;
-  push_update(graph, item->parameter, next);
+  dp_graph_append_update(graph, item->parameter, next);
   for (int s = 0; s < rule->n_states; s++)
-    if (rule->states[s]) push_update(graph, states[s], next->producer->outputs[s + 1]);
+    if (rule->states[s]) dp_graph_append_update(graph, states[s], next->producer->outputs[s + 1]);
   return DP_OK;
 }
 
@@ -86,7 +81,7 @@ static dp_status update_parameter(updating *u, const dp_optimizer_item *item) {
   u->builder.prefix = dp_printf(model->arena, "optimizer/%s", parameter->name);
   dp_optimizer_formula formula = {
       .builder = &u->builder, .spec = &own, .parameter = item->parameter, .g = item->gradient, .skip = u->skip};
-  const bool by_rule = dp_optimizer_rule_of(&own, parameter->type.shape.rank, &rule);
+  const bool by_rule = dp_optimizer_rule_of(&own, parameter->type->shape.rank, &rule);
   if (!by_rule) formula.lr = rate_of(u, &own, DP_FLOAT64);
   if (!by_rule && item->scale) formula.g = dp_build2(&u->builder, "Mul", item->gradient, item->scale);
   if (!by_rule || own.ema > 0) formula.t = step_of(u);
@@ -138,7 +133,7 @@ static dp_status round_gradients(updating *u) {
   b->prefix = "reduce";
   for (int i = 0; i < u->n_items; i++) {
     dp_value **g = &u->items[i].gradient;
-    if ((*g)->type.dtype != DP_FLOAT32) continue;
+    if ((*g)->type->dtype != DP_FLOAT32) continue;
     *g = dp_build_cast(b, dp_build_cast(b, *g, DP_BFLOAT16), DP_FLOAT32);
     any = true;
   }

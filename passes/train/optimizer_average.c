@@ -10,7 +10,7 @@ void dp_optimizer_average(dp_optimizer_formula *f, dp_value *updated, double dec
   dp_builder *b = f->builder;
   f->n_changes = 0;
   f->changes = NULL;
-  f->dtype = updated->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
+  f->dtype = updated->type->dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   const dp_optimizer_state a = dp_optimizer_state_add(f, DP_AVERAGE_STATE, 0);
   dp_value *later = dp_build2(b, "Greater", f->t, like(f, f->t, 1));
   dp_value *weight = dp_build(b, "Where", 3, (dp_value *[]){later, like(f, f->t, decay), like(f, f->t, 0)}, 1, 0, NULL);

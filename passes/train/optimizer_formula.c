@@ -22,7 +22,7 @@ static dp_optimizer_state add_variable(dp_optimizer_formula *f, const char *pref
   if (f->builder->status) return state;
   dp_variable *variable = &model->variables[state.variable];
   if (number != DP_NO_TYPE) {
-    variable->type = (dp_type){number, {0}};
+    variable->type = dp_model_type(model, &(dp_type){number, {0}});
     variable->constraints = NULL;
     variable->n_constraints = 0;
   }
@@ -49,10 +49,9 @@ dp_value *dp_optimizer_state_set(dp_optimizer_formula *f, const dp_optimizer_sta
 static dp_value *assign(dp_optimizer_formula *f, const dp_optimizer_change *change) {
   dp_graph *graph = f->builder->graph;
   dp_value *old = dp_graph_variable(graph, change->variable);
-  dp_value *in[] = {old, dp_build_cast(f->builder, change->next, old->type.dtype), f->skip};
+  dp_value *in[] = {old, dp_build_cast(f->builder, change->next, old->type->dtype), f->skip};
   dp_value *value = dp_build(f->builder, "dp.Assign", f->skip ? 3 : 2, in, 1, 0, NULL);
-  dp_update update = {change->variable, value};  // each is the first of its variable
-  DP_PUSH(graph->arena, graph->updates, graph->n_updates, update);
+  dp_graph_append_update(graph, change->variable, value);
   return value;
 }
 
@@ -68,7 +67,7 @@ void dp_optimizer_formula_build(dp_optimizer_formula *f) {
       [DP_OPTIMIZER_LAMB] = dp_optimizer_lamb,       [DP_OPTIMIZER_MUON] = dp_optimizer_muon,
   };
   dp_value *w = dp_graph_variable(f->builder->graph, f->parameter);
-  f->dtype = w->type.dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
+  f->dtype = w->type->dtype == DP_FLOAT64 ? DP_FLOAT64 : DP_FLOAT32;
   f->w = dp_build_cast(f->builder, w, f->dtype);
   f->g = dp_build_cast(f->builder, f->g, f->dtype);
   f->n_changes = 0;

@@ -9,7 +9,7 @@
 
 static dp_value *norm(const dp_optimizer_formula *f, dp_value *x) {
   int64_t axes[DP_MAX_RANK];
-  const int rank = x->type.shape.rank;
+  const int rank = x->type->shape.rank;
   for (int d = 0; d < rank; d++) axes[d] = d;
   dp_value *sum = dp_build_reduce(f->builder, "ReduceSum", square(f, x), axes, (size_t)rank, false);
   return root(f, dp_build_cast(f->builder, sum, DP_FLOAT64));

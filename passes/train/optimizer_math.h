@@ -26,7 +26,7 @@ static inline dp_value *square(const dp_optimizer_formula *f, dp_value *x) { ret
 
 // A constant of x's type.
 static inline dp_value *like(const dp_optimizer_formula *f, const dp_value *x, double number) {
-  return dp_build_fill(f->builder, x->type.dtype, number);
+  return dp_build_fill(f->builder, x->type->dtype, number);
 }
 
 static inline dp_value *plus(const dp_optimizer_formula *f, dp_value *x, double number) {

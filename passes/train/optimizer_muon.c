@@ -24,7 +24,7 @@ static dp_value *product(const dp_optimizer_formula *f, double alpha, dp_value *
 }
 
 static dp_value *orthogonalized(const dp_optimizer_formula *f, dp_value *d) {
-  const dp_dim *dims = d->type.shape.dims;
+  const dp_dim *dims = d->type->shape.dims;
   const bool tall = dims[0].offset > dims[1].offset;
   dp_value *norm = root(f, dp_build_reduce(f->builder, "ReduceSum", square(f, d), (int64_t[]){0, 1}, 2, false));
   dp_value *x = quotient(f, d, dp_build2(f->builder, "Max", norm, like(f, d, f->spec->eps)));
@@ -37,7 +37,7 @@ static dp_value *orthogonalized(const dp_optimizer_formula *f, dp_value *d) {
 }
 
 static double adjustment(const dp_optimizer_formula *f) {
-  const double rows = (double)f->w->type.shape.dims[0].offset, columns = (double)f->w->type.shape.dims[1].offset;
+  const double rows = (double)f->w->type->shape.dims[0].offset, columns = (double)f->w->type->shape.dims[1].offset;
   if (!strcmp(f->spec->adjust_lr, "match_rms_adamw")) return 0.2 * sqrt(fmax(rows, columns));
   return sqrt(strcmp(f->spec->adjust_lr, "original") ? rows / columns : fmax(1, rows / columns));
 }

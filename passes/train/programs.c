@@ -77,7 +77,8 @@ enum { N_PROGRAMS = DP_COUNT(programs), INFER = N_PROGRAMS - 1 };
 static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axis *local, dp_graph **program) {
   const bool training = programs[which].training;
   dp_graph *graph = dp_graph_create(main->model, programs[which].name);
-  dp_value **map = dp_alloc_n(main->arena, (size_t)main->n_values, sizeof *map);
+  dp_arena *scratch = dp_arena_create_within(main->arena);
+  dp_value **map = dp_alloc_n(scratch, (size_t)main->n_values, sizeof *map);
   for (int32_t i = 0; i < main->n_values; i++)
     if (main->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(graph, main->values[i], map);
   for (int32_t i = 0; i < main->n_nodes; i++) {
@@ -90,6 +91,7 @@ static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axi
     const char *name = programs[which].gives(main->outputs[i].name);
     if (name) dp_graph_add_output(graph, name, map[main->outputs[i].value->id]);
   }
+  dp_arena_destroy(scratch);
   drop_frozen_updates(graph);
   *program = graph;
   return DP_OK;
@@ -97,7 +99,8 @@ static dp_status make_program(const dp_graph *main, int which, const dp_mesh_axi
 
 dp_status dp_programs_infer(const dp_graph *main, dp_graph **inferring) {
   dp_graph *graph = dp_graph_create(main->model, main->name);
-  dp_value **map = dp_alloc_n(main->arena, (size_t)main->n_values, sizeof *map);
+  dp_arena *scratch = dp_arena_create_within(main->arena);
+  dp_value **map = dp_alloc_n(scratch, (size_t)main->n_values, sizeof *map);
   for (int32_t i = 0; i < main->n_values; i++)
     if (main->values[i]->kind != DP_VALUE_RESULT) dp_graph_copy_value(graph, main->values[i], map);
   for (int32_t i = 0; i < main->n_nodes; i++) {
@@ -108,6 +111,7 @@ dp_status dp_programs_infer(const dp_graph *main, dp_graph **inferring) {
   }
   for (int i = 0; i < main->n_outputs; i++)
     dp_graph_add_output(graph, main->outputs[i].name, map[main->outputs[i].value->id]);
+  dp_arena_destroy(scratch);
   *inferring = graph;
   return dp_graph_verify(graph);
 }

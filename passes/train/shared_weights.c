@@ -9,7 +9,7 @@ bool dp_shared_weights_is_term(const dp_value *gradient, int64_t n) {
   if (!dp_node_int(node, "transA", 0) || dp_node_int(node, "transB", 0) || dp_node_float(node, "alpha", 1) != 1 ||
       (node->n_inputs > 2 && node->inputs[2]))
     return false;
-  const dp_shape *a = &node->inputs[0]->type.shape, *b = &node->inputs[1]->type.shape;
+  const dp_shape *a = &node->inputs[0]->type->shape, *b = &node->inputs[1]->type->shape;
   const double rows = (double)dp_dim_at(a->dims[0], n), of_a = (double)dp_dim_at(a->dims[1], n),
                of_b = (double)dp_dim_at(b->dims[1], n);
   // A result is written, read and added to a sum; rows are copied twice.
@@ -17,7 +17,7 @@ bool dp_shared_weights_is_term(const dp_value *gradient, int64_t n) {
 }
 
 static bool have_equal_types(const dp_value *x, const dp_value *y) {
-  return x->type.dtype == y->type.dtype && dp_shape_equal(&x->type.shape, &y->type.shape);
+  return x->type->dtype == y->type->dtype && dp_shape_equal(&x->type->shape, &y->type->shape);
 }
 
 bool dp_shared_weights_agree(const dp_value *term, const dp_value *other) {
@@ -41,8 +41,8 @@ static dp_value *all_rows(dp_builder *b, dp_value *const *terms, int count, int 
     }
     count = made;
   }
-  dp_shape flat = {.rank = 2, .dims = {x[0]->type.shape.dims[0], x[0]->type.shape.dims[2]}};
-  if (!b->status && !dp_shape_product(&x[0]->type.shape, 0, 2, &flat.dims[0]))
+  dp_shape flat = {.rank = 2, .dims = {x[0]->type->shape.dims[0], x[0]->type->shape.dims[2]}};
+  if (!b->status && !dp_shape_product(&x[0]->type->shape, 0, 2, &flat.dims[0]))
     b->status = dp_fail(EX_SOFTWARE, "rows of products have no number of the form a * N + b");
   return dp_build_reshape(b, x[0], &flat);
 }

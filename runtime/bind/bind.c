@@ -30,7 +30,7 @@ dp_local dp_bind_local_at(const dp_bind *b, const Dp__DeviceTensor *t, int devic
   dp_mesh_coordinate(b->binding->mesh, device, coordinate);
   if (axis >= 0 && micro < 0) placements[axis] = dp_replicate();
   if (axis >= 0 && micro >= 0) coordinate[axis] = micro;
-  const dp_type *type = &b->graph->values[t->value]->type;
+  const dp_type *type = b->graph->values[t->value]->type;
   return dp_shard_range(&type->shape, placements, b->binding->mesh, coordinate, b->n);
 }
 

@@ -37,7 +37,7 @@ static inline const Dp__DeviceTensor *dp_bind_tensor(const dp_bind *b, uint32_t 
 }
 static inline dp_layout dp_bind_layout(const Dp__DeviceTensor *t) { return dp_plan_to_layout(t->layout); }
 static inline dp_dtype dp_bind_dtype(const dp_bind *b, const Dp__DeviceTensor *t) {
-  return b->graph->values[t->value]->type.dtype;
+  return b->graph->values[t->value]->type->dtype;
 }
 
 // The shard that a device holds: of a single micro-batch if the tensor holds just one, else in the extents of the whole

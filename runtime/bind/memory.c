@@ -212,14 +212,14 @@ typedef struct {
 // Copies one device's shard, at `storage` on the host, from or to its region of the whole tensor.
 static void move_region(const moving *m, const dp_local *part, const dp_local *whole, char *storage) {
   dp_region region = m->write ? dp_region_make(m->arena, part, whole) : dp_region_make(m->arena, whole, part);
-  dp_region_apply(&region, DP_REGION_COPY, m->model->variables[m->variable].type.dtype, m->write ? storage : m->whole,
+  dp_region_apply(&region, DP_REGION_COPY, m->model->variables[m->variable].type->dtype, m->write ? storage : m->whole,
                   m->write ? m->whole : storage);
 }
 
 // The same for memory that only the device can use: the shard goes through `room` on the host.
 static dp_status move_far(const moving *m, int device, const dp_local *part, const dp_local *whole, char *storage) {
   const dp_backend *backend = m->memory->backend;
-  uint64_t bytes = (uint64_t)dp_local_count(part) * dp_type_bytes(m->model->variables[m->variable].type.dtype);
+  uint64_t bytes = (uint64_t)dp_local_count(part) * dp_type_bytes(m->model->variables[m->variable].type->dtype);
   char *room = dp_alloc(m->arena, bytes);
   if (!m->write) DP_TRY(backend->download(device, room, storage, bytes));
   move_region(m, part, whole, room);
@@ -231,7 +231,7 @@ static dp_local shard_of(const moving *m, int device) {
   const dp_variable *p = &m->model->variables[m->variable];
   int64_t at[DP_MAX_MESH] = {0};
   dp_mesh_coordinate(&m->model->mesh, device, at);
-  const dp_local plain = dp_shard_range(&p->type.shape, p->placements, &m->model->mesh, at, 0);
+  const dp_local plain = dp_shard_range(&p->type->shape, p->placements, &m->model->mesh, at, 0);
   return dp_lay_local(&plain, p->layout);
 }
 
@@ -260,7 +260,7 @@ static dp_status move_shards(const moving *m) {
   const dp_mesh *mesh = &m->model->mesh;
   dp_placement nowhere[DP_MAX_MESH] = {0};
   int64_t at[DP_MAX_MESH] = {0};
-  const dp_local plain = dp_shard_range(&p->type.shape, nowhere, mesh, at, 0);
+  const dp_local plain = dp_shard_range(&p->type->shape, nowhere, mesh, at, 0);
   const dp_local whole = dp_lay_local(&plain, p->layout);
   for (int d = 0; d < m->memory->n_devices; d++) {
     if (!dp_role_map_holds(mesh, p, d)) continue;
@@ -282,7 +282,7 @@ static dp_status move_shards(const moving *m) {
 // A variable that lies in NHWC is plain to all but its devices: it changes its order here, going and coming.
 static dp_status move_laid(void *arg) {
   moving *m = arg;
-  const dp_type *type = &m->model->variables[m->variable].type;
+  const dp_type *type = m->model->variables[m->variable].type;
   if (m->model->variables[m->variable].layout == DP_LAYOUT_PLAIN) return move_shards(m);
   char *const plain = m->whole;
   const size_t element_bytes = dp_type_bytes(type->dtype);

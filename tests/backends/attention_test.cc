@@ -30,7 +30,7 @@ std::vector<Tensor> Run(const Built &built, const std::vector<Tensor> &in, int p
   std::vector<Tensor> results;
   std::vector<Tensor *> to;
   for (size_t i = 0; i < in.size(); i++) from.push_back(built.operands[i] ? &in[i] : nullptr);
-  for (int i = 0; i < built.node->n_outputs; i++) results.push_back(MakeWhole(built.node->outputs[i]->type, built.n));
+  for (int i = 0; i < built.node->n_outputs; i++) results.push_back(MakeWhole(*built.node->outputs[i]->type, built.n));
   for (Tensor &result : results) {
     std::fill(result.bytes.begin(), result.bytes.end(), uint8_t(0xff));  // NaN: what is not written shows
     to.push_back(&result);
@@ -47,7 +47,7 @@ void ExpectEqual(const Problem &p, const Edit &edit = nullptr) {
   ASSERT_EQ(built.error, "");
   std::vector<Tensor> in;
   for (size_t i = 0; i < built.operands.size(); i++)
-    in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, p.n) : Tensor());
+    in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, p.n) : Tensor());
   if (edit) edit(&in);
   const std::vector<Tensor> expected = Run(built, in, 1, true);
   for (int parts : {1, 3}) {
@@ -228,7 +228,7 @@ TEST(Attention, GradientEqualsReference) {
 std::vector<Tensor> DrawAll(const Case &c, const Built &built) {
   std::vector<Tensor> in;
   for (size_t i = 0; i < built.operands.size(); i++)
-    in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, built.n) : Tensor());
+    in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, built.n) : Tensor());
   return in;
 }
 
@@ -274,9 +274,9 @@ TEST(Attention, CausalOfSomeQueries) {
   for (int64_t device = 0; device < 3; device++) {
     const int64_t coordinate[DP_MAX_MESH] = {device};
     const dp_placement queries = dp_shard(1), rows = dp_shard(2);
-    Tensor q = MakePart(built.node->inputs[0]->type, 2, &queries, mesh, coordinate);
-    Tensor y = MakePart(built.node->outputs[0]->type, 2, &queries, mesh, coordinate), expected_y = y;
-    Tensor lse = MakePart(built.node->outputs[1]->type, 2, &rows, mesh, coordinate), expected_lse = lse;
+    Tensor q = MakePart(*built.node->inputs[0]->type, 2, &queries, mesh, coordinate);
+    Tensor y = MakePart(*built.node->outputs[0]->type, 2, &queries, mesh, coordinate), expected_y = y;
+    Tensor lse = MakePart(*built.node->outputs[1]->type, 2, &rows, mesh, coordinate), expected_lse = lse;
     Cut(in[0], &q);
     Cut(whole[0], &expected_y);
     Cut(whole[1], &expected_lse);

@@ -135,9 +135,9 @@ struct Ready {
     built = std::make_unique<Built>(c);
     if (!built->error.empty()) return;
     for (size_t i = 0; i < built->operands.size(); i++)
-      in.push_back(built->operands[i] ? DrawOperand(c, int(i), built->operands[i]->type, p.n) : Tensor());
+      in.push_back(built->operands[i] ? DrawOperand(c, int(i), *built->operands[i]->type, p.n) : Tensor());
     for (int i = 0; i < built->node->n_outputs; i++)
-      out.push_back(built->node->outputs[i] ? MakeWhole(built->node->outputs[i]->type, p.n) : Tensor());
+      out.push_back(built->node->outputs[i] ? MakeWhole(*built->node->outputs[i]->type, p.n) : Tensor());
   }
 };
 

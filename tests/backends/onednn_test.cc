@@ -354,7 +354,7 @@ TEST(OneDnn, PartsOfChannelsAddUp) {
     int64_t coordinate[DP_MAX_MESH] = {device};
     std::vector<Tensor> in;
     for (int k = 0; k < 2; k++) {
-      in.push_back(MakePart(node->inputs[k]->type, p.n, &split, mesh, coordinate));
+      in.push_back(MakePart(*node->inputs[k]->type, p.n, &split, mesh, coordinate));
       Cut(ready.in[size_t(k)], &in.back());
     }
     Outcome part = RunKernel("cpu.onednn.Conv", node, in, ready.out);
@@ -429,9 +429,9 @@ TEST(OneDnn, ScratchOfTheLargestPartIsEnough) {
   for (int64_t device = 3; device >= 0; device--) {  // the last has most
     dp_placement of_x = dp_replicate(), of_w = dp_shard(0), of_y = dp_shard(1);
     int64_t coordinate[DP_MAX_MESH] = {device};
-    std::vector<Tensor> in = {MakePart(node->inputs[0]->type, p.n, &of_x, mesh, coordinate),
-                              MakePart(node->inputs[1]->type, p.n, &of_w, mesh, coordinate)},
-                        out = {MakePart(node->outputs[0]->type, p.n, &of_y, mesh, coordinate)};
+    std::vector<Tensor> in = {MakePart(*node->inputs[0]->type, p.n, &of_x, mesh, coordinate),
+                              MakePart(*node->inputs[1]->type, p.n, &of_w, mesh, coordinate)},
+                        out = {MakePart(*node->outputs[0]->type, p.n, &of_y, mesh, coordinate)};
     const Spec spec(node, in, out, 1);
     uint64_t bytes = dp_kernel_find(&dp_target_cpu, "cpu.onednn.Conv")->scratch_bytes(&spec);
     if (device == 3) declared = bytes;

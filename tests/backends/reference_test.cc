@@ -49,8 +49,8 @@ struct Node {
     EXPECT_EQ(built->error, "");
     if (!built->error.empty()) return;
     for (size_t i = 0; i < built->operands.size(); i++)
-      in.push_back(built->operands[i] ? DrawOperand(c, int(i), built->operands[i]->type, n) : Tensor());
-    for (int i = 0; i < built->node->n_outputs; i++) out.push_back(MakeWhole(built->node->outputs[i]->type, n));
+      in.push_back(built->operands[i] ? DrawOperand(c, int(i), *built->operands[i]->type, n) : Tensor());
+    for (int i = 0; i < built->node->n_outputs; i++) out.push_back(MakeWhole(*built->node->outputs[i]->type, n));
   }
 
   // Returns "" or the error message.
@@ -99,7 +99,7 @@ TEST(Reference, NumbersDoNotDependOnTheSplit) {
        {dp_shard(0), dp_shard(1), dp_shard(2), dp_shard_in(0, 2, 1), dp_shard_in(1, 2, 2), dp_shard_in(1, 1, 4)})
     for (int64_t device = 0; device < 3; device++) {
       int64_t coordinate[DP_MAX_MESH] = {device};
-      Tensor part = MakePart(node.built->node->outputs[0]->type, 0, &split, mesh, coordinate), expected = part;
+      Tensor part = MakePart(*node.built->node->outputs[0]->type, 0, &split, mesh, coordinate), expected = part;
       Cut(node.out[0], &expected);
       ASSERT_EQ(RunNode(dp_target_cpu, node.built->node, {&node.in[0]}, {&part}, 2), "");
       EXPECT_EQ(part.bytes, expected.bytes) << "split of dim " << split.dim << ", device " << device;
@@ -149,8 +149,8 @@ TEST(Reference, NamesTheLabelThatIsNoClass) {
   dp_mesh mesh{1, {{"data", 2}}};
   int64_t coordinate[DP_MAX_MESH] = {1};
   dp_placement split = dp_shard(0);
-  Tensor scores = MakePart(loss.built->node->inputs[0]->type, 5, &split, mesh, coordinate);
-  Tensor labels = MakePart(loss.built->node->inputs[1]->type, 5, &split, mesh, coordinate);
+  Tensor scores = MakePart(*loss.built->node->inputs[0]->type, 5, &split, mesh, coordinate);
+  Tensor labels = MakePart(*loss.built->node->inputs[1]->type, 5, &split, mesh, coordinate);
   Cut(loss.in[0], &scores);
   Cut(loss.in[1], &labels);
   std::string message = RunNode(dp_target_cpu, loss.built->node, {&scores, &labels}, {&loss.out[0], nullptr});
@@ -236,8 +236,8 @@ TEST(Reference, InPlaceGivesTheSame) {
     const void *from[DP_MAX_OPERANDS] = {};
     void *to[DP_MAX_OPERANDS] = {};
     for (size_t i = 0; i < built.operands.size(); i++)
-      in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, built.n) : Tensor());
-    for (int i = 0; i < node->n_outputs; i++) out.push_back(MakeWhole(node->outputs[i]->type, built.n));
+      in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, built.n) : Tensor());
+    for (int i = 0; i < node->n_outputs; i++) out.push_back(MakeWhole(*node->outputs[i]->type, built.n));
     if (in[0].bytes.size() != out[0].bytes.size()) continue;
     for (int i = 0; i < node->n_inputs; i++)
       if (node->inputs[i])

@@ -15,11 +15,11 @@ class Row {
  public:
   explicit Row(const Case &c) : built(c) {
     if (!built.error.empty() || !built.node->n_inputs || !built.node->inputs[0] || IsReplaced(c.op)) return;
-    rank = built.node->outputs[0]->type.shape.rank;
-    first = built.node->inputs[0]->type.shape.rank;
+    rank = built.node->outputs[0]->type->shape.rank;
+    first = built.node->inputs[0]->type->shape.rank;
     row = dp_op_row(built.node, dp_op_is_pointwise(c.op) ? rank : first);
     for (size_t i = 0; i < built.operands.size(); i++)
-      in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, built.n) : Tensor());
+      in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, built.n) : Tensor());
   }
 
   // Nothing where the operator refuses the numbers (an integer modulo 0).
@@ -28,7 +28,7 @@ class Row {
     std::vector<const Tensor *> from;
     std::vector<Tensor *> to;
     for (const Tensor &x : in) from.push_back(x.dtype == DP_NO_TYPE ? nullptr : &x);
-    for (int k = 0; k < built.node->n_outputs; k++) out.push_back(MakeWhole(built.node->outputs[k]->type, built.n));
+    for (int k = 0; k < built.node->n_outputs; k++) out.push_back(MakeWhole(*built.node->outputs[k]->type, built.n));
     for (Tensor &y : out) to.push_back(&y);
     return RunNode(dp_target_cpu, built.node, from, to).empty() ? out : std::vector<Tensor>();
   }
@@ -132,9 +132,9 @@ TEST(Rows, KeepTheDimsBeforeThem) {
     const Row r(c);
     if (!r.row || dp_op_is_pointwise(c.op)) continue;
     SCOPED_TRACE(c.Name());
-    const dp_shape &x = r.built.node->inputs[0]->type.shape;
+    const dp_shape &x = r.built.node->inputs[0]->type->shape;
     for (int k = 0; k < r.built.node->n_outputs; k++) {
-      const dp_shape &y = r.built.node->outputs[k]->type.shape;
+      const dp_shape &y = r.built.node->outputs[k]->type->shape;
       ASSERT_EQ(y.rank, x.rank);
       for (int d = 0; d < x.rank; d++)
         EXPECT_TRUE(dp_dim_equal(y.dims[d], x.dims[d]) || (d >= r.row && dp_dim_equal(y.dims[d], dp_dim_of(1)))) << d;
@@ -208,7 +208,8 @@ std::vector<Tensor> ComputeInParts(const Row &r, const dp_kernel *kernel, const 
   std::vector<const void *> from;
   std::vector<void *> to;
   for (const Tensor &x : r.in) from.push_back(x.bytes.data());
-  for (int k = 0; k < r.built.node->n_outputs; k++) out.push_back(MakeWhole(r.built.node->outputs[k]->type, r.built.n));
+  for (int k = 0; k < r.built.node->n_outputs; k++)
+    out.push_back(MakeWhole(*r.built.node->outputs[k]->type, r.built.n));
   for (Tensor &y : out) {
     std::fill(y.bytes.begin(), y.bytes.end(), 0xff);
     to.push_back(y.bytes.data());

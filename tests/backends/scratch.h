@@ -41,12 +41,12 @@ class Scratch : public testing::TestWithParam<Case> {
   // The shard of operand or result i on the device at `coordinate`; false if a tensor cannot be placed like this.
   bool Place(const dp_value *value, const std::vector<dp_placement> &placements, const int64_t *coordinate, int64_t n,
              dp_kernel_operand *operand) const {
-    dp_status status = dp_placement_check(&value->type.shape, placements.data(), &mesh_);
+    dp_status status = dp_placement_check(&value->type->shape, placements.data(), &mesh_);
     const bool legal = !status;
     dp_status_free(status);
     if (legal)
-      *operand = {value->type.dtype, true, dp_shard_range(&value->type.shape, placements.data(), &mesh_, coordinate, n),
-                  DP_LAYOUT_PLAIN};
+      *operand = {value->type->dtype, true,
+                  dp_shard_range(&value->type->shape, placements.data(), &mesh_, coordinate, n), DP_LAYOUT_PLAIN};
     return legal;
   }
 

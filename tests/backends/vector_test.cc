@@ -162,7 +162,7 @@ std::vector<Tensor> Compute(const Built &built, const std::vector<Tensor> &in, i
   std::vector<Tensor *> to;
   for (size_t i = 0; i < in.size(); i++) from.push_back(built.operands[i] ? &in[i] : nullptr);
   for (int i = 0; i < built.node->n_outputs; i++)
-    out.push_back(i < results ? MakeWhole(built.node->outputs[i]->type, built.n) : Tensor());
+    out.push_back(i < results ? MakeWhole(*built.node->outputs[i]->type, built.n) : Tensor());
   for (Tensor &y : out) {
     std::fill(y.bytes.begin(), y.bytes.end(), uint8_t(0xff));  // NaN: what is not written shows
     to.push_back(y.dtype == DP_NO_TYPE ? nullptr : &y);
@@ -194,7 +194,7 @@ const dp_kernel *Selected(const Built &built, const std::vector<Tensor> &in, int
   for (size_t i = 0; i < in.size(); i++)
     if (built.operands[i]) operands[i] = {in[i].dtype, true, in[i].local, DP_LAYOUT_PLAIN};
   for (int i = 0; i < n_results; i++) {
-    const Tensor y = MakeWhole(built.node->outputs[i]->type, built.n);
+    const Tensor y = MakeWhole(*built.node->outputs[i]->type, built.n);
     results[static_cast<size_t>(i)] = {y.dtype, true, y.local, DP_LAYOUT_PLAIN};
   }
   return dp_kernel_select(&dp_target_cpu, &spec, false);
@@ -210,7 +210,7 @@ TEST(Vector, KernelsEqualTheReference) {
     if (!built.error.empty() || IsReplaced(c.op)) continue;
     std::vector<Tensor> in;
     for (size_t i = 0; i < built.operands.size(); i++)
-      in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, built.n) : Tensor());
+      in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, built.n) : Tensor());
     std::set<int> counts = {built.node->n_outputs};
     if (built.node->n_outputs > 1 && c.op->outputs[1].optional) counts.insert(1);
     for (int results : counts) {
@@ -341,7 +341,7 @@ TEST(Vector, LargerShapesEqualTheReference) {
     ASSERT_EQ(built.error, "");
     std::vector<Tensor> in;
     for (size_t i = 0; i < built.operands.size(); i++)
-      in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, p.n) : Tensor());
+      in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, p.n) : Tensor());
     if (p.edit) p.edit(&in);
     const int results = p.op == std::string("MaxPool") ? 1 : built.node->n_outputs;
     ASSERT_TRUE(IsFast(Selected(built, in, results)));

@@ -241,12 +241,12 @@ TEST(Attention, OfSomeHeads) {
       std::vector<Tensor> in, out, expected;
       for (size_t i = 0; i < way.in.size(); i++) {
         const dp_placement split = dp_shard(way.in[i]);
-        in.push_back(MakePart(node->inputs[i]->type, a.n, &split, mesh, coordinate));
+        in.push_back(MakePart(*node->inputs[i]->type, a.n, &split, mesh, coordinate));
         Cut(way.ready->in[i], &in.back());
       }
       for (size_t i = 0; i < way.out.size(); i++) {
         const dp_placement split = dp_shard(way.out[i]);
-        out.push_back(MakePart(node->outputs[i]->type, a.n, &split, mesh, coordinate));
+        out.push_back(MakePart(*node->outputs[i]->type, a.n, &split, mesh, coordinate));
         expected.push_back(out.back());
         Cut(whole.results[i], &expected.back());
       }
@@ -284,7 +284,7 @@ TEST(Attention, OfSomeQueries) {
     const int64_t coordinate[DP_MAX_MESH] = {device};
     const auto part = [&](const dp_value *value, int dim, const Tensor &of) {
       const dp_placement split = dp_shard(dim);
-      Tensor t = MakePart(value->type, a.n, &split, mesh, coordinate);
+      Tensor t = MakePart(*value->type, a.n, &split, mesh, coordinate);
       Cut(of, &t);
       return t;
     };

@@ -118,7 +118,7 @@ TEST(Cudnn, PartsOfChannelsAddUp) {
     const int64_t coordinate[DP_MAX_MESH] = {device};
     std::vector<Tensor> in;
     for (int k = 0; k < 2; k++) {
-      in.push_back(MakePart(node->inputs[k]->type, 2, &split, mesh, coordinate));
+      in.push_back(MakePart(*node->inputs[k]->type, 2, &split, mesh, coordinate));
       Cut(ready.in[size_t(k)], &in.back());
     }
     const Outcome part = RunCuda(kConv, node, in, ready.out);

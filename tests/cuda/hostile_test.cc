@@ -94,7 +94,7 @@ void Feed(dp_session *session, int program) {
     const dp_value *v = graph->values[i];
     void *at = v->kind == DP_VALUE_INPUT ? dp_session_input(session, program, v->name, 0) : nullptr;
     const int64_t n = dp_session_model(session)->batch;
-    if (at) std::memset(at, 0, size_t(dp_shape_count(&v->type.shape, n)) * dp_type_bytes(v->type.dtype));
+    if (at) std::memset(at, 0, size_t(dp_shape_count(&v->type->shape, n)) * dp_type_bytes(v->type->dtype));
   }
 }
 

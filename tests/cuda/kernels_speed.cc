@@ -203,7 +203,7 @@ class Prepared {
     return rooms->back().Missing() ? "no memory for its tensors" : "";
   }
   std::vector<uint8_t> DrawBytes(int operand) const {
-    dp_type type = built_->operands[static_cast<size_t>(operand)]->type;
+    dp_type type = *built_->operands[static_cast<size_t>(operand)]->type;
     type.shape.rank = 1;
     type.shape.dims[0] = dp_dim_of(std::min(kDrawn, dp_local_count(&spec_->inputs[operand].local)));
     return DrawOperand(of_, operand, type, case_.n).bytes;

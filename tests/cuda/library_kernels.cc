@@ -30,9 +30,9 @@ static const dp_target &Target() {
 Ready::Ready(const Case &of) : built(std::make_unique<Built>(of)) {
   if (!built->error.empty()) return;
   for (size_t i = 0; i < built->operands.size(); i++)
-    in.push_back(built->operands[i] ? DrawOperand(of, int(i), built->operands[i]->type, built->n) : Tensor());
+    in.push_back(built->operands[i] ? DrawOperand(of, int(i), *built->operands[i]->type, built->n) : Tensor());
   for (int i = 0; i < built->node->n_outputs; i++)
-    out.push_back(built->node->outputs[i] ? MakeWhole(built->node->outputs[i]->type, built->n) : Tensor());
+    out.push_back(built->node->outputs[i] ? MakeWhole(*built->node->outputs[i]->type, built->n) : Tensor());
 }
 
 // A problem as a case lives as long as the problem and the sample.

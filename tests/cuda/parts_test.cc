@@ -28,11 +28,11 @@ Part PartOf(const Ready &ready, const dp_sharding_rule &rule, const dp_mesh &mes
   const int64_t n = ready.built->n;
   Part part{&ready, nullptr, {}, {}, nullptr};
   for (int i = 0; i < node->n_inputs; i++) {
-    part.in.push_back(node->inputs[i] ? MakePart(node->inputs[i]->type, n, &rule.in[i], mesh, &device) : Tensor());
+    part.in.push_back(node->inputs[i] ? MakePart(*node->inputs[i]->type, n, &rule.in[i], mesh, &device) : Tensor());
     if (node->inputs[i]) Cut(ready.in[size_t(i)], &part.in.back());
   }
   for (int i = 0; i < node->n_outputs; i++)
-    part.out.push_back(MakePart(node->outputs[i]->type, n, &rule.out[i], mesh, &device));
+    part.out.push_back(MakePart(*node->outputs[i]->type, n, &rule.out[i], mesh, &device));
   part.spec = std::make_unique<Spec>(node, part.in, part.out);
   part.spec->SetLayouts([=] { return channels_last; });
   part.kernel = dp_kernel_select(&dp_target_cuda, part.spec.get(), true);

@@ -210,8 +210,8 @@ SpeedSpec::SpeedSpec(const dp_node *of, int64_t n, int results)
   const auto describe = [&](int count, dp_value *const *values, std::vector<dp_kernel_operand> *of_values) {
     for (int i = 0; i < count; i++)
       if (values[i])
-        (*of_values)[size_t(i)] = {values[i]->type.dtype, true,
-                                   dp_shard_range(&values[i]->type.shape, nullptr, &one, nullptr, n), DP_LAYOUT_PLAIN};
+        (*of_values)[size_t(i)] = {values[i]->type->dtype, true,
+                                   dp_shard_range(&values[i]->type->shape, nullptr, &one, nullptr, n), DP_LAYOUT_PLAIN};
   };
   op = of->op;
   node = of;

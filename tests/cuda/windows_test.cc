@@ -318,11 +318,11 @@ TEST(Windows, Parts) {
       const int64_t coordinate[DP_MAX_MESH] = {device};
       std::vector<Tensor> in, out;
       for (size_t i = 0; i < split.in.size(); i++) {
-        in.push_back(MakePart(ready.built->node->inputs[i]->type, split.problem.n, &split.in[i], mesh, coordinate));
+        in.push_back(MakePart(*ready.built->node->inputs[i]->type, split.problem.n, &split.in[i], mesh, coordinate));
         Cut(ready.in[i], &in.back());
       }
       for (size_t i = 0; i < split.out.size(); i++)
-        out.push_back(MakePart(ready.built->node->outputs[i]->type, split.problem.n, &split.out[i], mesh, coordinate));
+        out.push_back(MakePart(*ready.built->node->outputs[i]->type, split.problem.n, &split.out[i], mesh, coordinate));
       while (in.size() < size_t(ready.built->node->n_inputs)) in.emplace_back();
       const Outcome expected = RunReference(ready.built->node, in, out);
       const Outcome found = RunCuda("", ready.built->node, in, out);

@@ -86,7 +86,7 @@ uint64_t InUse(const dp_session *session, const Plan &plan, const std::string &n
   for (size_t t = 0; t < program->n_tensors; t++) {
     const Dp__DeviceTensor *tensor = program->tensors[t];
     if (tensor->space != DP__SPACE__TRANSIENT && tensor->space != DP__SPACE__PERSISTENT) continue;
-    const dp_shape &shape = graph->values[tensor->value]->type.shape;
+    const dp_shape &shape = graph->values[tensor->value]->type->shape;
     dp_placement placements[DP_MAX_MESH];
     Must(dp_proto_to_placements(tensor->n_placements, tensor->placements, &shape, &model->mesh, placements));
     dp_local local = dp_shard_range(&shape, placements, &model->mesh, at, n);

@@ -139,7 +139,7 @@ void Training::Fill(int program, int64_t first, int64_t n) {
 }
 
 void Training::FillInput(int program, const char *name, uint32_t value, int64_t first, int64_t n) {
-  const dp_type &type = dp_session_graph(session_, program)->values[value]->type;
+  const dp_type &type = *dp_session_graph(session_, program)->values[value]->type;
   char *at = static_cast<char *>(dp_session_input(session_, program, name, static_cast<int>(slot_)));
   int64_t each = n ? dp_shape_count(&type.shape, n) / n : 0;
   const bool target = name == Target();
@@ -292,7 +292,7 @@ std::vector<double> Training::Infer(int64_t first, int64_t n) {
 namespace {
 
 size_t WholeBytes(const dp_variable &p) {
-  return static_cast<size_t>(dp_shape_count(&p.type.shape, 0)) * dp_type_bytes(p.type.dtype);
+  return static_cast<size_t>(dp_shape_count(&p.type->shape, 0)) * dp_type_bytes(p.type->dtype);
 }
 
 }  // namespace
@@ -316,7 +316,7 @@ std::vector<double> Training::Numbers(const std::string &name) const {
   const dp_model *model = dp_session_model(session_);
   int32_t i = dp_model_find_variable(model, name.c_str());
   if (i < 0) throw std::runtime_error("the plan has no variable " + name);
-  dp_dtype dtype = model->variables[i].type.dtype;
+  dp_dtype dtype = model->variables[i].type->dtype;
   Bytes bytes(WholeBytes(model->variables[i]));
   Must(dp_session_variable_read(session_, i, bytes.data()));
   std::vector<double> numbers;
@@ -329,7 +329,7 @@ void Training::SetNumbers(const std::string &name, const std::vector<double> &nu
   const dp_model *model = dp_session_model(session_);
   int32_t i = dp_model_find_variable(model, name.c_str());
   if (i < 0) throw std::runtime_error("the plan has no variable " + name);
-  dp_dtype dtype = model->variables[i].type.dtype;
+  dp_dtype dtype = model->variables[i].type->dtype;
   Bytes bytes(WholeBytes(model->variables[i]));
   if (bytes.size() != numbers.size() * dp_type_bytes(dtype)) throw std::runtime_error(name + " has another size");
   for (size_t k = 0; k < numbers.size(); k++) dp_element_set(dtype, &bytes[k * dp_type_bytes(dtype)], numbers[k]);
@@ -358,14 +358,14 @@ Bytes Training::Part(int32_t variable, int64_t device) const {
   if (!IsOn(p, StageOf(mesh, device))) return {};
   int64_t at[DP_MAX_MESH] = {};
   dp_mesh_coordinate(&mesh, device, at);
-  const dp_local local = dp_shard_range(&p.type.shape, p.placements, &mesh, at, 0);
+  const dp_local local = dp_shard_range(&p.type->shape, p.placements, &mesh, at, 0);
   const char *storage = (p.offloaded ? offloads_ : storages_).at(static_cast<size_t>(device)) + p.offset;
-  Bytes bytes(static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type.dtype));
+  Bytes bytes(static_cast<size_t>(dp_local_count(&local)) * dp_type_bytes(p.type->dtype));
   if (backend_.download && !p.offloaded)
     Must(backend_.download(static_cast<int>(device), bytes.data(), storage, bytes.size()));
   else
     std::copy(storage, storage + bytes.size(), bytes.begin());
-  return p.layout == DP_LAYOUT_NHWC ? PlainOf(bytes, local, dp_type_bytes(p.type.dtype)) : bytes;
+  return p.layout == DP_LAYOUT_NHWC ? PlainOf(bytes, local, dp_type_bytes(p.type->dtype)) : bytes;
 }
 
 std::string Training::Replicas() const {

@@ -229,7 +229,8 @@ std::string Dims(const Names &dims, const std::vector<dp_onnx_dim> &given) {
   options.dims = given.data();
   std::string message = dp_test::Message(dp_onnx_import_with(arena, path.c_str(), &options, &model));
   char text[256];
-  return message.empty() ? dp_shape_print(&model->graphs[0]->outputs[0].value->type.shape, text, sizeof text) : message;
+  return message.empty() ? dp_shape_print(&model->graphs[0]->outputs[0].value->type->shape, text, sizeof text)
+                         : message;
 }
 
 TEST(OnnxAffineTest, OpenDimsAreGivenANumber) {

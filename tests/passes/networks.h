@@ -75,7 +75,7 @@ class Compiled {
     if (error.empty()) error = RunPasses(model, passes, options_.options);
     for (int32_t i = 0; error.empty() && i < model->n_variables; i++) {
       const dp_variable &p = model->variables[i];
-      Tensor value = MakeWhole(p.type, 0);
+      Tensor value = MakeWhole(*p.type, 0);
       auto numbers = network.parameters.find(p.name);
       for (int64_t k = 0; k < value.Count(); k++) {
         double number = p.init.kind == DP_INIT_FILL ? p.init.a : 0;

@@ -78,7 +78,7 @@ std::vector<char> Session::Bytes(const std::string &name) const {
   const dp_model *model = dp_session_model(session);
   int32_t index = dp_model_find_variable(model, name.c_str());
   if (index < 0) throw std::runtime_error("no variable " + name);
-  const dp_type &type = model->variables[index].type;
+  const dp_type &type = *model->variables[index].type;
   std::vector<char> bytes(static_cast<size_t>(dp_shape_count(&type.shape, 0)) * dp_type_bytes(type.dtype));
   std::string failure = Failure(dp_session_variable_read(session, index, bytes.data()));
   if (!failure.empty()) throw std::runtime_error(failure);

@@ -59,6 +59,7 @@ dp_status dp_dpc_compile_run(dp_arena *arena, int argc, char **argv) {
       dp_text_hold(model, dp_file_is_stream(options.model) ? NULL : name, "dpc compile --print-data");
   // A text does not record --dim, so it could not be read back beside a file that needs it.
   if (!options.print_data && !options.compile.n_dims) options.compile.print_held = &held;
+  options.compile.frees_graphs = !options.compile.print_after;
   dp_status status = dp_pipeline_run(model, &options.compile, &plan);
   // Errors in the model name its file; errors in the options do not come from there.
   if (dp_status_code(status) == EX_DATAERR) return dp_status_context(status, "%s", options.model);

@@ -83,10 +83,10 @@ static dp_status run_invocation(void *arg) {
   return run(i->arena, i->argc, i->argv);
 }
 
-// A compilation takes and gives back megabytes at a time: they stay with the process, which saves the system the work
-// of clearing their pages again.
+// A compilation takes and gives back megabytes at a time. Small blocks stay with the process, which saves the system
+// the work of clearing their pages again; large ones go back at once, as what comes next rarely fits where they were.
 static void keep_memory(void) {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_MMAP_THRESHOLD, 512 << 10);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 

@@ -31,9 +31,9 @@ static void describe(int count, dp_value *const *values, int64_t n, dp_kernel_op
   static const dp_mesh one;
   for (int i = 0; i < count; i++)
     if (values[i])
-      operands[i] = (dp_kernel_operand){.dtype = values[i]->type.dtype,
+      operands[i] = (dp_kernel_operand){.dtype = values[i]->type->dtype,
                                         .present = true,
-                                        .local = dp_shard_range(&values[i]->type.shape, NULL, &one, NULL, n)};
+                                        .local = dp_shard_range(&values[i]->type->shape, NULL, &one, NULL, n)};
 }
 
 static bool runs(dp_arena *arena, const dp_kernel *kernel, const dp_node *node, int64_t n) {

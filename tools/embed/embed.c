@@ -110,7 +110,7 @@ static void list_tensors(dp_embed *e, int n_outputs, const char *const *outputs)
     const dp_value *value = graph->values[i];
     if (value->kind != DP_VALUE_INPUT) continue;
     void *data = dp_session_input(e->session, e->program, value->name, 0);
-    e->inputs[e->n_inputs++] = describe(value->name, &value->type, e->n, data);
+    e->inputs[e->n_inputs++] = describe(value->name, value->type, e->n, data);
   }
   e->outputs = dp_alloc_n(e->arena, (size_t)n_outputs + 1, sizeof *e->outputs);
   for (int i = 0; i < n_outputs; i++) {

@@ -60,13 +60,13 @@ typedef struct {
 
 static dp_status put_histogram(dp_tensorboard *board, int64_t step, const subject *s, const dp_variable *v,
                                const void *data) {
-  const size_t size = dp_type_bytes(v->type.dtype), count = dp_weights_tensor_of(v).bytes / size;
+  const size_t size = dp_type_bytes(v->type->dtype), count = dp_weights_tensor_of(v).bytes / size;
   char tag[256];
   double *numbers = calloc(count + 1, sizeof *numbers);
   dp_histogram histogram;
   size_t left_out;
   if (!numbers) return dp_fail(DP_EX_MEMORY, "no memory for a histogram of '%s'", v->name);
-  for (size_t i = 0; i < count; i++) numbers[i] = dp_element_get(v->type.dtype, (const char *)data + i * size);
+  for (size_t i = 0; i < count; i++) numbers[i] = dp_element_get(v->type->dtype, (const char *)data + i * size);
   dp_histogram_make(numbers, count, &histogram, &left_out);
   free(numbers);
   snprintf(tag, sizeof tag, "%s/%s", s->of, v->name);
@@ -95,7 +95,7 @@ static dp_status put_gradient(dp_tensorboard *board, int64_t step, dp_session *s
   dp_type type;
   snprintf(name, sizeof name, "gradient/%s", v->name);
   const void *data = dp_session_output(session, program, name, &type);
-  const bool fits = data && type.dtype == v->type.dtype && dp_shape_equal(&type.shape, &v->type.shape);
+  const bool fits = data && type.dtype == v->type->dtype && dp_shape_equal(&type.shape, &v->type->shape);
   return fits ? put_histogram(board, step, &gradients, v, data) : DP_OK;
 }
 
@@ -103,7 +103,7 @@ dp_status dp_dprun_board_histograms(dp_tensorboard *board, int64_t step, dp_sess
   const dp_model *model = dp_session_model(session);
   for (int32_t i = 0; i < model->n_variables; i++) {
     const dp_variable *v = &model->variables[i];
-    if (v->kind != DP_PARAMETER || !dp_type_is_float(v->type.dtype)) continue;
+    if (v->kind != DP_PARAMETER || !dp_type_is_float(v->type->dtype)) continue;
     DP_TRY(put_parameter(board, step, session, i));
     DP_TRY(put_gradient(board, step, session, program, v));
   }

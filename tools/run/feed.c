@@ -84,7 +84,7 @@ static dp_status add_augments(dp_arena *arena, const dp_graph *graph, const dp_d
       return dp_fail(EX_USAGE, "--augment %s=...: program %s of the model has no such input", pair->name, graph->name);
     dp_augment *augment = dp_alloc(arena, sizeof *augment);
     DP_TRY(dp_augment_parse(pair->file, augment));
-    DP_TRY(dp_augment_fit(pair->name, &find_input(graph, pair->name)->type, inputs[i].batch_dim, augment));
+    DP_TRY(dp_augment_fit(pair->name, find_input(graph, pair->name)->type, inputs[i].batch_dim, augment));
     inputs[i].augment = augment;
   }
   return DP_OK;
@@ -117,7 +117,7 @@ dp_status dp_dprun_feed_open(dp_arena *arena, dp_session *session, const dp_dpru
   for (int i = 0; i < n; i++) {
     const dp_cli_pair *pair = &feeding->pairs[i];
     feed->n_inputs = i + 1;  // what is open is closed, whatever fails
-    DP_TRY(open_input(arena, pair, &find_input(graph, pair->name)->type, feeding->loader.skip_broken, &feed->files[i],
+    DP_TRY(open_input(arena, pair, find_input(graph, pair->name)->type, feeding->loader.skip_broken, &feed->files[i],
                       &inputs[i], &f.rounded));
     for (int slot = 0; slot < 2; slot++)
       f.targets[slot * n + i] = dp_session_input(session, f.program, pair->name, slot);

@@ -61,22 +61,22 @@ static dp_status find_form(dp_arena *arena, generator *g) {
   for (int32_t i = 0; i < graph->n_values; i++) {
     const dp_value *v = graph->values[i];
     if (v->kind != DP_VALUE_INPUT) continue;
-    inputs = list(arena, inputs, v->name, &v->type);
+    inputs = list(arena, inputs, v->name, v->type);
     n_inputs++;
-    if (!is_window(&v->type, &g->window)) continue;
+    if (!is_window(v->type, &g->window)) continue;
     n_windows++;
     g->input = v->name;
-    g->input_type = v->type.dtype;
+    g->input_type = v->type->dtype;
   }
   for (int i = 0; i < graph->n_outputs; i++) {
     const dp_output *o = &graph->outputs[i];
-    outputs = list(arena, outputs, o->name, &o->value->type);
+    outputs = list(arena, outputs, o->name, o->value->type);
     int64_t vocabulary;
-    if (!n_windows || !are_scores(&o->value->type, g->window, &vocabulary)) continue;
+    if (!n_windows || !are_scores(o->value->type, g->window, &vocabulary)) continue;
     n_scores++;
     g->vocabulary = vocabulary;
     g->output = o->name;
-    g->output_type = o->value->type.dtype;
+    g->output_type = o->value->type->dtype;
   }
   if (n_inputs == 1 && n_windows == 1 && n_scores == 1) return check_type(g);
   return dp_fail(EX_CONFIG,

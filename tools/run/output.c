@@ -65,7 +65,7 @@ static dp_status open_one(dp_arena *arena, dp_session *session, const dp_dprun_f
   const dp_value *value = NULL;
   dp_dprun_output output = {.name = pair->name, .path = pair->file};
   DP_TRY(find_output(arena, dp_session_graph(session, feed->program), pair->name, &value));
-  output.type = value->type;
+  output.type = *value->type;
   DP_TRY(find_axis(&output, feed));
   if (output.axis) {  // transposed, or kept until the end
     int64_t largest = dp_shape_count(&output.type.shape, dp_min_i64(batch, feed->samples));

@@ -15,7 +15,7 @@ static void print_variables(const dp_model *model) {
     const dp_variable *v = &model->variables[i];
     long long n = 1;
     if (v->kind != DP_PARAMETER) continue;
-    for (int d = 0; d < v->type.shape.rank; d++) n *= v->type.shape.dims[d].offset;
+    for (int d = 0; d < v->type->shape.rank; d++) n *= v->type->shape.dims[d].offset;
     count[v->frozen]++;
     numbers[v->frozen] += n;
   }

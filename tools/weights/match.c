@@ -21,9 +21,9 @@ bool dp_weights_is_weight(const dp_variable *p) { return p->kind == DP_PARAMETER
 bool dp_weights_is_kept(const dp_variable *p) { return dp_weights_is_weight(p) || p->kind == DP_STATE; }
 
 dp_tensor dp_weights_tensor_of(const dp_variable *p) {
-  dp_tensor t = {.dtype = p->type.dtype, .rank = p->type.shape.rank};
-  dp_shape_at(&p->type.shape, 0, t.extents);
-  t.bytes = (size_t)dp_shape_count(&p->type.shape, 0) * dp_type_bytes(t.dtype);
+  dp_tensor t = {.dtype = p->type->dtype, .rank = p->type->shape.rank};
+  dp_shape_at(&p->type->shape, 0, t.extents);
+  t.bytes = (size_t)dp_shape_count(&p->type->shape, 0) * dp_type_bytes(t.dtype);
   return t;
 }
 

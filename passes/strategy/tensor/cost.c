@@ -17,7 +17,7 @@ static const double per_memory_byte = 1.0 / 8, per_operation = 1.0 / 32, per_byt
 // The share of a dim that the device with the most has, with placement p on the axis.
 static double largest_share(const dp_model *model, const dp_value *v, dp_placement p, int axis) {
   double devices = (double)model->mesh.axes[axis].size;
-  int64_t k = dp_dim_at(v->type.shape.dims[p.dim], model->batch) / (p.outer * p.unit);
+  int64_t k = dp_dim_at(v->type->shape.dims[p.dim], model->batch) / (p.outer * p.unit);
   return k > 0 ? ceil((double)k / devices) / (double)k : 1;
 }
 
@@ -29,7 +29,7 @@ static double share_of_value(const dp_model *model, const dp_value *v, int but) 
 }
 
 static double bytes_of(const dp_model *model, const dp_value *v) {
-  return (double)dp_shape_count(&v->type.shape, model->batch) * (double)dp_type_bytes(v->type.dtype);
+  return (double)dp_shape_count(&v->type->shape, model->batch) * (double)dp_type_bytes(v->type->dtype);
 }
 
 static double local_bytes(const dp_model *model, const dp_value *v) {
@@ -106,8 +106,8 @@ static double sum_up(const dp_tensor_digest *digest, const dp_model *model, cons
   }
   for (int32_t i = 0; i < digest->graph->model->n_variables; i++) {
     const dp_variable *p = &model->variables[i];
-    int64_t elements = dp_local_max_count(&p->type.shape, p->placements, &model->mesh, model->batch);
-    cost += digest->held[i] * (double)elements * (double)dp_type_bytes(p->type.dtype) * per_byte_held;
+    int64_t elements = dp_local_max_count(&p->type->shape, p->placements, &model->mesh, model->batch);
+    cost += digest->held[i] * (double)elements * (double)dp_type_bytes(p->type->dtype) * per_byte_held;
   }
   return cost;
 }

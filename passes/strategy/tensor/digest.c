@@ -51,13 +51,13 @@ static uint64_t first_of_node(const dp_node *node) {
   for (int i = 0; i < node->n_attrs; i++)
     if (!dp_op_is(node->op, DP_OP_RANDOM) || strcmp(node->attrs[i].name, "key"))
       attrs += dp_cse_hash_attr(&node->attrs[i]);
-  for (int i = 0; i < node->n_inputs; i++) hash = mix(hash, node->inputs[i] ? hash_type(&node->inputs[i]->type) : 0);
-  for (int k = 0; k < node->n_outputs; k++) hash = mix(hash, node->outputs[k] ? hash_type(&node->outputs[k]->type) : 0);
+  for (int i = 0; i < node->n_inputs; i++) hash = mix(hash, node->inputs[i] ? hash_type(node->inputs[i]->type) : 0);
+  for (int k = 0; k < node->n_outputs; k++) hash = mix(hash, node->outputs[k] ? hash_type(node->outputs[k]->type) : 0);
   return hash_constraints(mix(hash, attrs), node->n_constraints, node->constraints);
 }
 
 static uint64_t first_of_leaf(const dp_model *model, const dp_value *v) {
-  uint64_t hash = mix(hash_type(&v->type), (uint64_t)v->kind);
+  uint64_t hash = mix(hash_type(v->type), (uint64_t)v->kind);
   if (v->kind != DP_VALUE_VARIABLE) return mix(hash, dp_hash_name(v->name));
   const dp_variable *p = &model->variables[v->variable];
   return hash_constraints(mix(mix(hash, (uint64_t)p->kind), p->frozen), p->n_constraints, p->constraints);
@@ -246,7 +246,7 @@ static void find_followers(dp_tensor_digest *d) {
   const dp_model *model = d->graph->model;
   for (int32_t p = 0; p < model->n_variables; p++) {
     const int32_t parameter = dp_pass_parameter_of(model, p);
-    if (parameter >= 0 && dp_shape_equal(&model->variables[p].type.shape, &model->variables[parameter].type.shape))
+    if (parameter >= 0 && dp_shape_equal(&model->variables[p].type->shape, &model->variables[parameter].type->shape))
       d->follows[p] = parameter;
   }
 }

@@ -47,7 +47,7 @@ typedef struct {
 
 // Whether this member can be split so: its extent divides, and there is something to split.
 static bool can_split(const search *s, int32_t p, dp_placement to) {
-  const dp_shape *shape = &s->digest.graph->model->variables[p].type.shape;
+  const dp_shape *shape = &s->digest.graph->model->variables[p].type->shape;
   if (to.kind != DP_SHARD) return true;
   return to.dim < shape->rank && shape->dims[to.dim].offset % (to.outer * to.unit) == 0 &&
          shape->dims[to.dim].offset / (to.outer * to.unit) > 1;
@@ -148,7 +148,7 @@ static void find_open(search *s) {
   for (int32_t p = 0; p < s->n; p++) {
     const dp_variable *leader = &model->variables[s->digest.follows[p]];
     bool chosen = leader->kind == DP_PARAMETER || leader->kind == DP_BUFFER;
-    s->open[p] = chosen && model->variables[p].type.shape.rank > 0 && !is_constrained(leader) &&
+    s->open[p] = chosen && model->variables[p].type->shape.rank > 0 && !is_constrained(leader) &&
                  !is_constrained(&model->variables[p]);
   }
 }
@@ -176,7 +176,7 @@ static void make_groups(search *s) {
     group *g = &all[s->digest.group[leader]];
     g->number = s->digest.group[leader];
     if (!s->open[p]) continue;
-    const dp_type *type = &model->variables[p].type;
+    const dp_type *type = model->variables[p].type;
     g->bytes +=
         s->digest.held[p] * (double)dp_type_bytes(type->dtype) * (double)dp_shape_count(&type->shape, model->batch);
     if (leader == p) add_ways(s, g, &ways[p]);

@@ -95,7 +95,7 @@ void SetWeights(Training *run) {
     const dp_variable &p = model->variables[i];
     if (p.kind != DP_PARAMETER || (p.init.kind == DP_INIT_FILL && p.init.a == 1)) continue;
     const bool given = p.init.kind == DP_INIT_UNIFORM && std::string(model->name) != "gpt";
-    const size_t count = static_cast<size_t>(dp_shape_count(&p.type.shape, 0));
+    const size_t count = static_cast<size_t>(dp_shape_count(&p.type->shape, 0));
     run->SetNumbers(p.name, Weights(p.name, count, given ? p.init.b : BoundOf(p.name)));
   }
 }

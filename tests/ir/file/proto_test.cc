@@ -86,11 +86,11 @@ TEST(Proto, PlansKeepHomes) {
   for (int i = 0; i < model->n_variables; i++) {
     Dp__Variable *message = dp_proto_from_variable(arena, &model->variables[i], model->mesh.n_axes);
     dp_variable back;
-    ASSERT_EQ(Message(dp_proto_to_variable(arena, message, &model->mesh, &back)), "");
+    ASSERT_EQ(Message(dp_proto_to_variable(model, message, &model->mesh, &back)), "");
     EXPECT_EQ(back.offset, model->variables[i].offset);
     EXPECT_EQ(back.bytes, model->variables[i].bytes);
     for (int a = 0; a < 2; a++) EXPECT_TRUE(dp_placement_equal(back.placements[a], model->variables[i].placements[a]));
-    EXPECT_NE(Message(dp_proto_to_variable(arena, message, nullptr, &back)), "") << "a model's variable has no storage";
+    EXPECT_NE(Message(dp_proto_to_variable(model, message, nullptr, &back)), "") << "a model's variable has no storage";
   }
   dp_mesh mesh;
   Dp__MeshAxis **axes = dp_proto_from_mesh(arena, &model->mesh);

@@ -19,7 +19,8 @@ std::map<std::string, Tensor> Bindings(const Case &c, const Built &built) {
   std::map<std::string, Tensor> bindings = {
       {DP_SCALAR_N, Scalar(double(built.n))}, {DP_SCALAR_SEED, Scalar(5)}, {DP_SCALAR_STEP, Scalar(2)}};
   for (size_t i = 0; i < built.operands.size(); i++)
-    if (built.operands[i]) bindings[built.operands[i]->name] = DrawOperand(c, int(i), built.operands[i]->type, built.n);
+    if (built.operands[i])
+      bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
   return bindings;
 }
 
@@ -47,7 +48,7 @@ TEST_P(Lower, EqualsKernel) {
   for (int r = 0; r < built.node->n_outputs; r++) {
     ASSERT_NE(out[size_t(r)], nullptr);
     const Tensor &whole = values[size_t(built.node->outputs[r]->id)], &pieces = values[size_t(out[size_t(r)]->id)];
-    ASSERT_TRUE(dp_shape_equal(&built.node->outputs[r]->type.shape, &out[size_t(r)]->type.shape)) << "result " << r;
+    ASSERT_TRUE(dp_shape_equal(&built.node->outputs[r]->type->shape, &out[size_t(r)]->type->shape)) << "result " << r;
     for (int64_t i = 0; i < whole.Count(); i++)
       EXPECT_NEAR(pieces.Get(i), whole.Get(i), 1e-12 * (1 + std::fabs(whole.Get(i)))) << "result " << r << ", " << i;
   }
@@ -95,7 +96,7 @@ struct Special {
 
 TEST(Specialize, DropoutDropsByTheNodesNameInTraining) {
   Special s("Dropout", "float32[N,5]", "ratio=0.25", true);
-  Tensor x = DrawOperand(s.c, 0, s.built.operands[0]->type, s.built.n);
+  Tensor x = DrawOperand(s.c, 0, *s.built.operands[0]->type, s.built.n);
   int dropped = 0;
   for (int64_t i = 0; i < x.Count(); i++) {
     // ir/base/philox.h's numbers for seed 5, step 2 and the name "node"
@@ -111,7 +112,7 @@ TEST(Specialize, DropoutDropsByTheNodesNameInTraining) {
 TEST(Specialize, DropoutIsTheIdentityInEvaluationAndWhereTrainingModeIs0) {
   for (bool training : {false, true}) {
     Special s("Dropout", "float32[N,5]", training ? "training_mode=0" : "training_mode=1, ratio=0.9", training);
-    Tensor x = DrawOperand(s.c, 0, s.built.operands[0]->type, s.built.n);
+    Tensor x = DrawOperand(s.c, 0, *s.built.operands[0]->type, s.built.n);
     EXPECT_EQ(Numbers(s.Out(0)), Numbers(x));
     EXPECT_EQ(Numbers(s.Out(1)), std::vector<double>(200, 1.0));
   }
@@ -129,7 +130,7 @@ double Normal(int64_t i) {
 TEST(Specialize, BernoulliIsOneWithTheProbabilityThatItIsGiven) {
   for (bool training : {false, true}) {
     Special s("Bernoulli", "float32[N,50]", training ? "dtype=7" : "seed=3.0", training);
-    Tensor p = DrawOperand(s.c, 0, s.built.operands[0]->type, s.built.n);  // 0.2 .. 2: above 1 always drawn
+    Tensor p = DrawOperand(s.c, 0, *s.built.operands[0]->type, s.built.n);  // 0.2 .. 2: above 1 always drawn
     double wanted = 0, ones = 0;
     EXPECT_EQ(s.Out(0).dtype, training ? DP_INT64 : DP_FLOAT64);
     for (int64_t i = 0; i < p.Count(); i++) {
@@ -192,7 +193,7 @@ TEST(Specialize, BatchNormalizationUpdatesItsBuffersInTraining) {
     dp_value *in[5], *out[5] = {};
     for (int i = 0; i < 3; i++)
       in[i] =
-          dp_graph_add_value(graph, DP_VALUE_INPUT, built.operands[size_t(i)]->name, built.operands[size_t(i)]->type);
+          dp_graph_add_value(graph, DP_VALUE_INPUT, built.operands[size_t(i)]->name, *built.operands[size_t(i)]->type);
     in[3] = dp_graph_variable(graph, mean);
     in[4] = dp_graph_variable(graph, var);
     dp_attr mode = dp_attr_int("training_mode", !frozen);
@@ -245,7 +246,7 @@ TEST(Replaced, GridSampleOfFloat16FindsFarPlaces) {
   Built built({dp_op_find("", "GridSample"), &sample, 0, false});
   ASSERT_EQ(built.error, "");
   std::map<std::string, Tensor> bindings;
-  Tensor x = MakeWhole(built.operands[0]->type, 1), grid = MakeWhole(built.operands[1]->type, 1);
+  Tensor x = MakeWhole(*built.operands[0]->type, 1), grid = MakeWhole(*built.operands[1]->type, 1);
   for (int64_t i = 0; i < x.Count(); i++) x.Set(i, double(i % 2));
   grid.Set(0, 0.5);   // 2249.5
   grid.Set(1, -0.5);  // 749.5
@@ -279,7 +280,7 @@ TEST(Replaced, IndicesOutsideAreRefused) {
     Built built({dp_op_find("", c.op), &sample, 0, false});
     ASSERT_EQ(built.error, "");
     std::map<std::string, Tensor> bindings;
-    for (const dp_value *x : built.operands) bindings[x->name] = MakeWhole(x->type, 1);
+    for (const dp_value *x : built.operands) bindings[x->name] = MakeWhole(*x->type, 1);
     Tensor &indices = bindings[built.operands[1]->name];
     for (size_t i = 0; i < c.indices.size(); i++) indices.Set(int64_t(i), c.indices[i]);
     Replace(&built);

@@ -77,7 +77,7 @@ TEST_P(Forward, EqualsReference) {
   ASSERT_NE(reference, References().end()) << "no reference: run make_references.py";
   std::vector<Tensor> in;
   for (size_t i = 0; i < built.operands.size(); i++)
-    in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, built.n) : Tensor());
+    in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, built.n) : Tensor());
   // The reference kernel in one part and in three, and the fastest kernel.
   for (int way = 0; way < 3; way++) {
     SCOPED_TRACE(way == 0 ? "reference kernel" : way == 1 ? "reference kernel in 3 parts" : "fastest kernel");
@@ -86,7 +86,7 @@ TEST_P(Forward, EqualsReference) {
     std::vector<Tensor *> to;
     for (size_t i = 0; i < in.size(); i++) from.push_back(built.operands[i] ? &in[i] : nullptr);
     from.resize(size_t(built.node->n_inputs));
-    for (int i = 0; i < built.node->n_outputs; i++) out.push_back(MakeWhole(built.node->outputs[i]->type, built.n));
+    for (int i = 0; i < built.node->n_outputs; i++) out.push_back(MakeWhole(*built.node->outputs[i]->type, built.n));
     for (Tensor &tensor : out) to.push_back(&tensor);
     ASSERT_EQ(RunNode(dp_target_cpu, built.node, from, to, way == 1 ? 3 : 1, way < 2), "");
     Compare(c, reference->second, out);
@@ -112,7 +112,7 @@ TEST(Replaced, EqualsReference) {
     std::map<std::string, Tensor> bindings;
     for (size_t i = 0; i < built.operands.size(); i++)
       if (built.operands[i])
-        bindings[built.operands[i]->name] = DrawOperand(c, int(i), built.operands[i]->type, built.n);
+        bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
     bindings[DP_SCALAR_N] = MakeTensor(DP_INT64, {}, {double(built.n)});
     std::vector<dp_value *> out = Replace(&built);
     ASSERT_EQ(built.error, "");

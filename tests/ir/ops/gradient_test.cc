@@ -49,13 +49,14 @@ void Gradient::Check(const Case &c, int only) {
   forward_ = forward.graph;
   std::map<std::string, Tensor> bindings;
   for (size_t i = 0; i < built.operands.size(); i++)
-    if (built.operands[i]) bindings[built.operands[i]->name] = DrawOperand(c, int(i), built.operands[i]->type, built.n);
+    if (built.operands[i])
+      bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
   std::map<std::string, Tensor> moved = bindings;
 
   std::vector<Tensor> weights(size_t(built.node->n_outputs));
   std::vector<dp_value *> dy(size_t(built.node->n_outputs)), dx(size_t(built.node->n_inputs) + 1);
   for (int r = 0; r < built.node->n_outputs; r++) {
-    dp_type type = built.node->outputs[r]->type;
+    dp_type type = *built.node->outputs[r]->type;
     if (!dp_type_is_float(type.dtype) || Exempt(c, -1, r) || (only >= 0 && r != only)) continue;
     std::string name = "dy" + std::to_string(r);
     weights[size_t(r)] = DrawNumbers(c, name, type, built.n);
@@ -76,11 +77,11 @@ void Gradient::Check(const Case &c, int only) {
 
   for (int i = 0; i < built.node->n_inputs; i++) {
     const dp_value *x = built.node->inputs[i];
-    if (!x || !dp_type_is_float(x->type.dtype) || Exempt(c, i, -1)) continue;
+    if (!x || !dp_type_is_float(x->type->dtype) || Exempt(c, i, -1)) continue;
     const dp_value *g = dx[size_t(i)];
     if (g) {
-      ASSERT_TRUE(dp_shape_equal(&g->type.shape, &x->type.shape)) << "operand " << i;
-      ASSERT_EQ(g->type.dtype, x->type.dtype) << "operand " << i;
+      ASSERT_TRUE(dp_shape_equal(&g->type->shape, &x->type->shape)) << "operand " << i;
+      ASSERT_EQ(g->type->dtype, x->type->dtype) << "operand " << i;
     }
     Tensor &operand = moved[x->name];
     for (int64_t k = 0; k < operand.Count(); k++) {
@@ -103,9 +104,9 @@ TEST_P(Gradient, EqualsDifferences) {
     Built built(c);
     ASSERT_EQ(built.error, "");
     for (int r = 0; r < built.node->n_outputs; r++)
-      floats += dp_type_is_float(built.node->outputs[r]->type.dtype) && !Exempt(c, -1, r);
+      floats += dp_type_is_float(built.node->outputs[r]->type->dtype) && !Exempt(c, -1, r);
     for (int r = 0; r < built.node->n_outputs; r++)
-      if (dp_type_is_float(built.node->outputs[r]->type.dtype) && !Exempt(c, -1, r)) Check(c, r);
+      if (dp_type_is_float(built.node->outputs[r]->type->dtype) && !Exempt(c, -1, r)) Check(c, r);
   }
   if (floats > 1) Check(c, -1);
 }
@@ -122,11 +123,11 @@ void FindGradients(const Case &c, const Case &drawn, std::vector<Tensor> *gradie
     for (int64_t k = 0; k < tensor.Count(); k++) tensor.Set(k, numbers.Get(k));
   };
   for (size_t i = 0; i < built.operands.size(); i++)
-    bind(built.operands[i]->name, built.operands[i]->type, DrawOperand(drawn, int(i), as.operands[i]->type, built.n));
+    bind(built.operands[i]->name, *built.operands[i]->type, DrawOperand(drawn, int(i), *as.operands[i]->type, built.n));
   std::vector<dp_value *> dy(size_t(built.node->n_outputs)), dx(size_t(built.node->n_inputs) + 1);
-  const dp_type type = built.node->outputs[0]->type;
+  const dp_type type = *built.node->outputs[0]->type;
   dy[0] = dp_graph_add_value(built.graph, DP_VALUE_INPUT, "dy", type);
-  bind("dy", type, DrawNumbers(drawn, "dy", as.node->outputs[0]->type, built.n));
+  bind("dy", type, DrawNumbers(drawn, "dy", *as.node->outputs[0]->type, built.n));
   dp_builder builder{built.graph, DP_OK, "gradient"};
   c.op->gradient(&builder, built.node, dy.data(), dx.data());
   ASSERT_EQ(std::string(dp_status_message(builder.status)), "");
@@ -135,7 +136,7 @@ void FindGradients(const Case &c, const Case &drawn, std::vector<Tensor> *gradie
   for (int i = 0; i < built.node->n_inputs; i++) {
     const dp_value *g = dx[size_t(i)];
     gradients->push_back(g ? values[size_t(g->id)] : Tensor());
-    EXPECT_EQ(g ? g->type.dtype : DP_NO_TYPE, g ? built.operands[size_t(i)]->type.dtype : DP_NO_TYPE)
+    EXPECT_EQ(g ? g->type->dtype : DP_NO_TYPE, g ? built.operands[size_t(i)]->type->dtype : DP_NO_TYPE)
         << "operand " << i;
   }
 }
@@ -146,11 +147,11 @@ TEST(GradientOfTwoTypes, IsThatOfFloat32) {
   int compared = 0;
   for (const Case &c : AllCases(false)) {
     Built built(c);
-    if (c.op->precision != DP_PRECISION_FIRST || !c.op->gradient || dp_type_bytes(built.operands[0]->type.dtype) != 2)
+    if (c.op->precision != DP_PRECISION_FIRST || !c.op->gradient || dp_type_bytes(built.operands[0]->type->dtype) != 2)
       continue;
     SCOPED_TRACE(c.Name());
     Case wide = c;
-    wide.from = built.operands[0]->type.dtype;
+    wide.from = built.operands[0]->type->dtype;
     wide.to = DP_FLOAT32;
     std::vector<Tensor> expected, found;
     FindGradients(wide, c, &expected);
@@ -202,7 +203,8 @@ TEST_P(ReplacedGradient, EqualsDifferences) {
   ASSERT_EQ(built.error, "");
   std::map<std::string, Tensor> bindings;
   for (size_t i = 0; i < built.operands.size(); i++)
-    if (built.operands[i]) bindings[built.operands[i]->name] = DrawOperand(c, int(i), built.operands[i]->type, built.n);
+    if (built.operands[i])
+      bindings[built.operands[i]->name] = DrawOperand(c, int(i), *built.operands[i]->type, built.n);
   bindings[DP_SCALAR_N] = MakeTensor(DP_INT64, {}, {double(built.n)});
   std::vector<dp_value *> out = Replace(&built);
   ASSERT_EQ(built.error, "");
@@ -211,10 +213,10 @@ TEST_P(ReplacedGradient, EqualsDifferences) {
   std::vector<Tensor> weights(out.size());
   dp_builder builder{built.graph, DP_OK, "gradient"};
   for (size_t r = 0; r < out.size(); r++) {
-    if (!dp_type_is_float(out[r]->type.dtype)) continue;
+    if (!dp_type_is_float(out[r]->type->dtype)) continue;
     std::string name = "dy" + std::to_string(r);
-    bindings[name] = weights[r] = DrawNumbers(c, name, out[r]->type, built.n);
-    gradients[size_t(out[r]->id)] = dp_graph_add_value(built.graph, DP_VALUE_INPUT, name.c_str(), out[r]->type);
+    bindings[name] = weights[r] = DrawNumbers(c, name, *out[r]->type, built.n);
+    gradients[size_t(out[r]->id)] = dp_graph_add_value(built.graph, DP_VALUE_INPUT, name.c_str(), *out[r]->type);
   }
   gradients = Differentiate(&builder, gradients);
   ASSERT_EQ(std::string(dp_status_message(builder.status)), "");
@@ -233,7 +235,7 @@ TEST_P(ReplacedGradient, EqualsDifferences) {
     return sum;
   };
   for (const dp_value *x : built.operands) {
-    if (!x || !dp_type_is_float(x->type.dtype)) continue;
+    if (!x || !dp_type_is_float(x->type->dtype)) continue;
     const dp_value *g = gradients[size_t(x->id)];
     Tensor &operand = bindings[x->name];
     for (int64_t k = 0; k < operand.Count(); k++) {

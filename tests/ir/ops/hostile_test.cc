@@ -84,7 +84,7 @@ void AskAll(const Built &built) {
   std::vector<dp_value *> dy(node->outputs,
                              node->outputs + node->n_outputs);  // of the right types, which is all that matters
   for (size_t i = 0; i < dy.size(); i++)
-    if (!dp_type_is_float(dy[i]->type.dtype)) dy[i] = nullptr;
+    if (!dp_type_is_float(dy[i]->type->dtype)) dy[i] = nullptr;
   in.resize(DP_MAX_OPERANDS);
   if (node->op->gradient && dy[0]) node->op->gradient(&builder, node, dy.data(), dx.data());
   if (node->op->decompose) node->op->decompose(&builder, node, in.data(), out.data());
@@ -100,12 +100,16 @@ TEST_P(Hostile, EndsWithoutHarm) {
   Chance chance(std::hash<std::string>()(c.Heading()));
   for (int round = 0; round < 40; round++) {
     Built built(c);
-    for (dp_value *value : built.operands)
-      if (value) Disturb(&chance, built.arena, &value->type);
+    for (dp_value *value : built.operands) {
+      if (!value) continue;
+      dp_type type = *value->type;
+      Disturb(&chance, built.arena, &type);
+      value->type = dp_model_type(built.model, &type);
+    }
     for (int i = 0; i < built.node->n_attrs; i++) Disturb(&chance, built.arena, &built.node->attrs[i]);
     dp_status status = DP_OK;
     for (dp_value *value : built.operands)  // as a model's reader would
-      if (value && !status) status = dp_shape_check(&value->type.shape, 1);
+      if (value && !status) status = dp_shape_check(&value->type->shape, 1);
     if (!status) status = dp_op_infer(built.node);
     if (!status) AskAll(built);
     if (status) {

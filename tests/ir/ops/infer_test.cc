@@ -236,7 +236,7 @@ std::string TypeOf(const char *op, const char *inputs, const char *attrs) {
   dp_sample sample{inputs, attrs, 4, 0, 0, false};
   Built built({dp_op_find("", op), &sample, 0, false});
   char text[256];
-  return built.error.empty() ? dp_type_print(&built.node->outputs[0]->type, text, sizeof text) : built.error;
+  return built.error.empty() ? dp_type_print(built.node->outputs[0]->type, text, sizeof text) : built.error;
 }
 
 TEST(Infer, ExtentsFollowTheSamples) {
@@ -268,13 +268,13 @@ TEST(Infer, ConstantOperandsAreAttributes) {
   dp_node *reshape = dp_graph_add_node(graph, dp_op_find("", "Reshape"), "r", 2, reshape_in, 1, nullptr, 0, nullptr);
   ASSERT_EQ(dp_op_infer(reshape), DP_OK);
   EXPECT_EQ(reshape->n_inputs, 1);
-  EXPECT_TRUE(dp_dim_equal(reshape->outputs[0]->type.shape.dims[0], {2, 0}));
+  EXPECT_TRUE(dp_dim_equal(reshape->outputs[0]->type->shape.dims[0], {2, 0}));
   ASSERT_EQ(dp_op_infer(reshape), DP_OK);  // repeatable
 
   dp_value *sum_in[] = {x, dp_graph_add_constant(graph, "axes", &axes_tensor)};
   dp_node *sum = dp_graph_add_node(graph, dp_op_find("", "ReduceSum"), "s", 2, sum_in, 1, nullptr, 0, nullptr);
   ASSERT_EQ(dp_op_infer(sum), DP_OK);
-  EXPECT_TRUE(dp_dim_is(sum->outputs[0]->type.shape.dims[1], 1));
+  EXPECT_TRUE(dp_dim_is(sum->outputs[0]->type->shape.dims[1], 1));
 
   dp_value *drop_in[] = {x, dp_graph_add_constant(graph, "ratio", &ratio_tensor),
                          dp_graph_add_constant(graph, "mode", &yes_tensor)};

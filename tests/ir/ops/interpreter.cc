@@ -113,7 +113,7 @@ std::string RunGraph(const dp_target &target, const dp_graph *graph, int64_t n,
   for (int32_t i = 0; i < graph->n_values; i++) {
     const dp_value *value = graph->values[i];
     Tensor &tensor = (*values)[size_t(i)];
-    tensor = MakeWhole(value->type, n);
+    tensor = MakeWhole(*value->type, n);
     if (value->kind == DP_VALUE_RESULT) continue;
     if (value->kind == DP_VALUE_CONSTANT) {
       Constant(value->constant, &tensor);

@@ -83,7 +83,7 @@ std::vector<Case> TypeCases() {
         variant.to = dp_dtype(to);
         bool used = false;
         for (size_t i = 0; i < built.operands.size(); i++)
-          used |= built.operands[i] && IsReplacedType(variant, int(i), built.operands[i]->type.dtype);
+          used |= built.operands[i] && IsReplacedType(variant, int(i), built.operands[i]->type->dtype);
         if (used && to != from && (types & DP_BIT(to))) cases.push_back(variant);
       }
   }
@@ -138,8 +138,8 @@ std::vector<dp_value *> Replace(Built *built) {
   if (!status) status = dp_graph_verify(graph);
   out.resize(size_t(built->node->n_outputs));
   for (size_t i = 0; !status && i < out.size(); i++) {
-    dp_type expected = built->node->outputs[i]->type;
-    if (!out[i] || out[i]->type.dtype != expected.dtype || !dp_shape_equal(&out[i]->type.shape, &expected.shape))
+    dp_type expected = *built->node->outputs[i]->type;
+    if (!out[i] || out[i]->type->dtype != expected.dtype || !dp_shape_equal(&out[i]->type->shape, &expected.shape))
       status = dp_fail(EX_SOFTWARE, "result %zu is not of the type that infer gives", i);
   }
   built->error = dp_status_message(status);

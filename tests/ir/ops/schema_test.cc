@@ -75,8 +75,8 @@ TEST_P(Schema, EachTypeIsTakenAndGivenInSomeSample) {
     ASSERT_EQ(built.error, "") << c.Name();
     for (int i = 0; i < built.node->n_inputs; i++)
       if (built.node->inputs[i])
-        in[i < op->n_inputs ? i : op->n_inputs - 1] |= DP_BIT(built.node->inputs[i]->type.dtype);
-    for (int i = 0; i < built.node->n_outputs; i++) out[i] |= DP_BIT(built.node->outputs[i]->type.dtype);
+        in[i < op->n_inputs ? i : op->n_inputs - 1] |= DP_BIT(built.node->inputs[i]->type->dtype);
+    for (int i = 0; i < built.node->n_outputs; i++) out[i] |= DP_BIT(built.node->outputs[i]->type->dtype);
   }
   for (int i = 0; i < op->n_inputs; i++)
     if (!op->inputs[i].attribute) {

@@ -88,7 +88,7 @@ std::vector<Tensor> Split::Distribute(const dp_value *value, const Tensor &whole
   }
   Tensor rest = whole;
   for (size_t which = 0; which < addend_of.back(); which++) {
-    Tensor addend = DrawNumbers(c_, std::string(value->name) + " addend " + std::to_string(which), value->type, n_);
+    Tensor addend = DrawNumbers(c_, std::string(value->name) + " addend " + std::to_string(which), *value->type, n_);
     for (int64_t i = 0; i < rest.Count(); i++) {
       if (DP_BIT(addend.dtype) & DP_UNSIGNED) addend.Set(i, double(i % 20));
       rest.Set(i, Sum(rest.dtype, rest.Get(i), addend.Get(i), true));
@@ -98,7 +98,7 @@ std::vector<Tensor> Split::Distribute(const dp_value *value, const Tensor &whole
   addends.push_back(rest);
   for (int64_t device = 0; device < devices; device++) {
     dp_mesh_coordinate(&mesh_, device, coordinate);
-    Tensor part = MakePart(value->type, n_, placements.data(), mesh_, coordinate);
+    Tensor part = MakePart(*value->type, n_, placements.data(), mesh_, coordinate);
     Cut(addends[addend_of[size_t(device)]], &part);
     // For a partial maximum, some devices hold something smaller.
     for (int a = 0; a < mesh_.n_axes; a++)
@@ -111,7 +111,7 @@ std::vector<Tensor> Split::Distribute(const dp_value *value, const Tensor &whole
 
 Tensor Split::Join(const dp_value *value, const std::vector<Tensor> &parts,
                    const std::vector<dp_placement> &placements) {
-  Tensor whole = MakeWhole(value->type, n_);
+  Tensor whole = MakeWhole(*value->type, n_);
   std::vector<int> seen(size_t(whole.Count()));
   int64_t coordinate[DP_MAX_MESH];
   int addends = 1;
@@ -163,9 +163,9 @@ void Split::RunWhole(int64_t n) {
   std::vector<const Tensor *> from;
   std::vector<Tensor *> to;
   for (int i = 0; i < node->n_inputs; i++)
-    in_.push_back(node->inputs[i] ? DrawOperand(c_, i, node->inputs[i]->type, n) : Tensor());
+    in_.push_back(node->inputs[i] ? DrawOperand(c_, i, *node->inputs[i]->type, n) : Tensor());
   for (int i = 0; i < node->n_inputs; i++) from.push_back(node->inputs[i] ? &in_[size_t(i)] : nullptr);
-  for (int i = 0; i < node->n_outputs; i++) whole_.push_back(MakeWhole(node->outputs[i]->type, n));
+  for (int i = 0; i < node->n_outputs; i++) whole_.push_back(MakeWhole(*node->outputs[i]->type, n));
   for (Tensor &tensor : whole_) to.push_back(&tensor);
   ASSERT_EQ(RunNode(dp_target_cpu, node, from, to), "");
 }
@@ -174,9 +174,9 @@ bool Split::Legal(const Rows &rules, const dp_mesh &mesh) {
   const dp_node *node = built_->node;
   dp_status status = DP_OK;
   for (int i = 0; i < node->n_inputs && !status; i++)
-    if (node->inputs[i]) status = dp_placement_check(&node->inputs[i]->type.shape, In(rules, i).data(), &mesh);
+    if (node->inputs[i]) status = dp_placement_check(&node->inputs[i]->type->shape, In(rules, i).data(), &mesh);
   for (int i = 0; i < node->n_outputs && !status; i++)
-    status = dp_placement_check(&node->outputs[i]->type.shape, Out(rules, i).data(), &mesh);
+    status = dp_placement_check(&node->outputs[i]->type->shape, Out(rules, i).data(), &mesh);
   dp_status_free(status);
   return !status;
 }
@@ -205,7 +205,7 @@ void Split::RunSplit(const Rows &rules, const std::vector<int64_t> &sizes) {
     for (int i = 0; i < node->n_inputs; i++)
       from.push_back(node->inputs[i] ? &parts[size_t(i)][size_t(device)] : nullptr);
     for (int i = 0; i < node->n_outputs; i++) {
-      out[size_t(i)] = MakePart(node->outputs[i]->type, n_, Out(rules, i).data(), mesh_, coordinate);
+      out[size_t(i)] = MakePart(*node->outputs[i]->type, n_, Out(rules, i).data(), mesh_, coordinate);
       to.push_back(&out[size_t(i)]);
     }
     ASSERT_EQ(RunNode(dp_target_cpu, node, from, to, 1, c_.float64), "");

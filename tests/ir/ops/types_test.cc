@@ -18,7 +18,7 @@ dp_dtype Exact(const Case &c) {
   bool taken = !(DP_BIT(c.to) & DP_SMALL);
   Built as_written({c.op, c.sample, c.index, false});
   for (size_t i = 0; i < as_written.operands.size(); i++) {
-    dp_dtype dtype = as_written.operands[i] ? as_written.operands[i]->type.dtype : DP_NO_TYPE;
+    dp_dtype dtype = as_written.operands[i] ? as_written.operands[i]->type->dtype : DP_NO_TYPE;
     if (IsReplacedType(c, int(i), dtype)) taken &= IsReplacedType(exact, int(i), dtype) || c.from == DP_INT64;
   }
   return taken ? DP_INT64 : DP_FLOAT64;
@@ -29,7 +29,7 @@ void RunCase(const Built &built, const std::vector<Tensor> &in, std::vector<Tens
   std::vector<Tensor *> to;
   for (size_t i = 0; i < in.size(); i++) from.push_back(built.operands[i] ? &in[i] : nullptr);
   from.resize(size_t(built.node->n_inputs));
-  for (int i = 0; i < built.node->n_outputs; i++) out->push_back(MakeWhole(built.node->outputs[i]->type, built.n));
+  for (int i = 0; i < built.node->n_outputs; i++) out->push_back(MakeWhole(*built.node->outputs[i]->type, built.n));
   for (Tensor &tensor : *out) to.push_back(&tensor);
   ASSERT_EQ(RunNode(dp_target_cpu, built.node, from, to), "");
 }
@@ -79,8 +79,8 @@ TEST(Types, EachEqualsTheExact) {
     ASSERT_EQ(wide.error, "");
     std::vector<Tensor> in, wide_in, out, wide_out;
     for (size_t i = 0; i < built.operands.size(); i++) {
-      in.push_back(built.operands[i] ? DrawOperand(c, int(i), built.operands[i]->type, built.n) : Tensor());
-      wide_in.push_back(built.operands[i] ? MakeWhole(wide.operands[i]->type, built.n) : Tensor());
+      in.push_back(built.operands[i] ? DrawOperand(c, int(i), *built.operands[i]->type, built.n) : Tensor());
+      wide_in.push_back(built.operands[i] ? MakeWhole(*wide.operands[i]->type, built.n) : Tensor());
       for (int64_t k = 0; built.operands[i] && k < in[i].Count(); k++) wide_in[i].Set(k, in[i].Get(k));
     }
     RunCase(built, in, &out);

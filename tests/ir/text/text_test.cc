@@ -143,7 +143,7 @@ TEST(Text, VariableAndScalarValuesEnterByBeingNamed) {
   const dp_graph *g = model->graphs[0];
   EXPECT_EQ(dp_graph_find_value(g, "w")->kind, DP_VALUE_VARIABLE);
   EXPECT_EQ(dp_graph_find_value(g, "dp.lr")->kind, DP_VALUE_SCALAR);
-  EXPECT_EQ(dp_graph_find_value(g, "dp.lr")->type.dtype, DP_FLOAT64);
+  EXPECT_EQ(dp_graph_find_value(g, "dp.lr")->type->dtype, DP_FLOAT64);
 }
 
 // ---- values that are easily lost ------------------------------------------------------------------------------------

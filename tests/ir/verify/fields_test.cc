@@ -175,12 +175,12 @@ std::string Feed(dp_session *session, int program, int slot, int64_t n, int64_t 
     if (v->kind != DP_VALUE_INPUT) continue;
     char *at = static_cast<char *>(dp_session_input(session, program, v->name, slot));
     if (!at) return std::string("CRASH: there is no place for input ") + v->name;
-    const size_t each = dp_type_bytes(v->type.dtype);
-    for (int64_t k = 0; k < dp_shape_count(&v->type.shape, n); k++) {
+    const size_t each = dp_type_bytes(v->type->dtype);
+    for (int64_t k = 0; k < dp_shape_count(&v->type->shape, n); k++) {
       const int64_t number = (k * 7 + step * 5) % 11;
       dp_element_set(
-          v->type.dtype, at + static_cast<size_t>(k) * each,
-          dp_type_is_float(v->type.dtype) ? static_cast<double>(number - 5) / 7 : static_cast<double>(number % 3));
+          v->type->dtype, at + static_cast<size_t>(k) * each,
+          dp_type_is_float(v->type->dtype) ? static_cast<double>(number - 5) / 7 : static_cast<double>(number % 3));
     }
   }
   return "";
@@ -231,7 +231,7 @@ std::string Carry(const Dp__Plan *plan, int64_t batch, std::vector<double> *numb
   while (failure.empty() && !on.empty()) end();
   const dp_model *model = dp_session_model(session);
   for (int32_t i = 0; i < model->n_variables && failure.empty(); i++) {
-    const dp_type &type = model->variables[i].type;
+    const dp_type &type = *model->variables[i].type;
     const auto count = static_cast<size_t>(dp_shape_count(&type.shape, 0)), each = dp_type_bytes(type.dtype);
     std::vector<char> whole(count * each + 1);
     failure = Message(dp_session_variable_read(session, i, whole.data()));

@@ -90,11 +90,11 @@ ProgramWriter &ProgramWriter::Tensor(const std::string &label, const std::string
   t->placements = dp_proto_from_placements(arena_, placements, static_cast<int>(plan_->n_mesh));
   t->stage = stage;
   t->layout = DP__LAYOUT__PLAIN;
-  t->dtype = v->type.dtype;
+  t->dtype = v->type->dtype;
   t->space = space;
   t->offset = offset;
-  t->bytes = static_cast<uint64_t>(dp_local_max_count(&v->type.shape, placements, &mesh, plan_->batch)) *
-             dp_type_bytes(v->type.dtype);
+  t->bytes = static_cast<uint64_t>(dp_local_max_count(&v->type->shape, placements, &mesh, plan_->batch)) *
+             dp_type_bytes(v->type->dtype);
   labels_[label] = static_cast<uint32_t>(program->n_tensors);
   Append(arena_, &program->n_tensors, &program->tensors, t);
   return *this;
@@ -113,8 +113,8 @@ ProgramWriter &ProgramWriter::Micro(uint32_t first, uint32_t count) {
   t->micro->count = count;
   t->micro->of = static_cast<uint32_t>(dp_mesh_microbatches(&mesh));
   if (count > 1) placements[dp_mesh_find(&mesh, DP_MESH_MICRO)] = dp_replicate();
-  t->bytes = static_cast<uint64_t>(dp_local_max_count(&v->type.shape, placements, &mesh, plan_->batch)) *
-             dp_type_bytes(v->type.dtype);
+  t->bytes = static_cast<uint64_t>(dp_local_max_count(&v->type->shape, placements, &mesh, plan_->batch)) *
+             dp_type_bytes(v->type->dtype);
   return *this;
 }
 

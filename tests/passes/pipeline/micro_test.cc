@@ -42,8 +42,8 @@ struct Placed {
 };
 
 bool IsSymbolic(const dp_value *v) {
-  for (int d = 0; d < v->type.shape.rank; d++)
-    if (dp_dim_is_symbolic(v->type.shape.dims[d])) return true;
+  for (int d = 0; d < v->type->shape.rank; d++)
+    if (dp_dim_is_symbolic(v->type->shape.dims[d])) return true;
   return false;
 }
 
@@ -183,7 +183,7 @@ std::map<std::string, int64_t> Accumulated(const dp_graph *graph) {
     const dp_node *node = graph->nodes[i];
     if (!Converts(node, "AllReduce")) continue;
     const dp_value *sum = node->outputs[0];
-    elements[sum->name] = dp_local_max_count(&sum->type.shape, sum->placements, &model->mesh, model->batch);
+    elements[sum->name] = dp_local_max_count(&sum->type->shape, sum->placements, &model->mesh, model->batch);
   }
   return elements;
 }

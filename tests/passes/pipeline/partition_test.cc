@@ -44,8 +44,8 @@ class Cut {
 double Work(const dp_node *node) {
   const std::string op = node->op->name;
   if (op != "Conv" && op != "Gemm" && op != "MatMul") return 0;
-  double work = double(dp_shape_count(&node->outputs[0]->type.shape, 1));
-  const dp_shape &w = node->inputs[1]->type.shape;
+  double work = double(dp_shape_count(&node->outputs[0]->type->shape, 1));
+  const dp_shape &w = node->inputs[1]->type->shape;
   if (op != "Conv") return work * double(w.dims[op == "Gemm" ? 1 : 0].offset);
   for (int d = 1; d < w.rank; d++) work *= double(w.dims[d].offset);
   return work;

@@ -143,7 +143,7 @@ int Micro(const dp_node *node) {
   for (int k = 0; k < node->n_outputs; k++) {
     const dp_value *y = node->outputs[k];
     if (y && y->micro_count) return y->micro_first;
-    if (y && whole && y->type.shape.rank && dp_dim_is_symbolic(y->type.shape.dims[0])) return 0;
+    if (y && whole && y->type->shape.rank && dp_dim_is_symbolic(y->type->shape.dims[0])) return 0;
   }
   return -1;
 }

@@ -128,7 +128,7 @@ void Machine::Convert(const Dp__Instruction *in, size_t k, std::vector<std::vect
 
 // The elements of the whole that a device holds of a tensor that several micro-batches' parts were written to.
 std::vector<bool> Machine::Held(const Dp__DeviceTensor *t, size_t device) const {
-  const dp_type &type = graph_->values[t->value]->type;
+  const dp_type &type = *graph_->values[t->value]->type;
   const int micro = dp_mesh_find(&mesh_, "micro");
   Check(micro >= 0, "no micro-batches to put together");
   dp_placement at[DP_MAX_MESH];

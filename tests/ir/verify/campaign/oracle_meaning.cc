@@ -46,7 +46,7 @@ Logical::Logical(const std::vector<uint8_t> &packed) {
   Need(dp_proto_to_mesh(plan->n_mesh, plan->mesh, &model->mesh));
   for (size_t i = 0; i < plan->n_variables; i++) {
     dp_variable p;
-    Need(dp_proto_to_variable(arena, plan->variables[i], &model->mesh, &p));
+    Need(dp_proto_to_variable(model, plan->variables[i], &model->mesh, &p));
     dp_model_add_variable(model, &p);
   }
   for (size_t i = 0; i < plan->n_graphs; i++) {
@@ -93,12 +93,12 @@ Machine::Machine(const Dp__Plan *plan, const Logical &logical)
     const dp_variable &is = logical.model->variables[p];
     if (is.init.kind != DP_INIT_TENSOR) continue;
     const Dp__Variable *storage = plan->variables[p];
-    size_t size = dp_type_bytes(is.type.dtype);
+    size_t size = dp_type_bytes(is.type->dtype);
     dp_placement at[DP_MAX_MESH];
-    Need(dp_proto_to_placements(storage->n_placements, storage->placements, &is.type.shape, &mesh_, at));
+    Need(dp_proto_to_placements(storage->n_placements, storage->placements, &is.type->shape, &mesh_, at));
     for (size_t d = 0; d < devices_.size(); d++) {
       if (!Has(storage, d)) continue;
-      dp_local local = dp_shard_range(&is.type.shape, at, &mesh_, devices_[d].coordinate, 0);
+      dp_local local = dp_shard_range(&is.type->shape, at, &mesh_, devices_[d].coordinate, 0);
       size_t count = static_cast<size_t>(dp_local_count(&local));
       Check(count * size <= storage->bytes, "a storage without room for its data");
       uint8_t *to = At(d, StorageSpace(storage), storage->offset, count * size);
@@ -167,7 +167,7 @@ void Machine::Placements(const Dp__DeviceTensor *t, const dp_shape *shape, dp_pl
 
 Machine::Operand Machine::Look(const Dp__DeviceTensor *t, size_t device) {
   Check(t->value < static_cast<uint32_t>(graph_->n_values), "no such value");
-  const dp_type &type = graph_->values[t->value]->type;
+  const dp_type &type = *graph_->values[t->value]->type;
   dp_placement at[DP_MAX_MESH];
   int64_t coordinate[DP_MAX_MESH];
   Placements(t, &type.shape, at);
@@ -389,11 +389,11 @@ std::map<std::string, std::vector<double>> Machine::Outputs() {
       Check(output, std::string("an output that is none: ") + bound->name);
       const Dp__DeviceTensor *t = Tensor(bound->tensor);
       Check(t->space == DP__SPACE__HOST_OUTPUT, "an output that is not in host memory");
-      size_t size = dp_type_bytes(output->value->type.dtype);
-      size_t count = static_cast<size_t>(dp_shape_count(&output->value->type.shape, batch_.n));
+      size_t size = dp_type_bytes(output->value->type->dtype);
+      size_t count = static_cast<size_t>(dp_shape_count(&output->value->type->shape, batch_.n));
       const uint8_t *at = At(0, t->space, t->offset, count * size);
       std::vector<double> numbers;
-      for (size_t k = 0; k < count; k++) numbers.push_back(dp_element_get(output->value->type.dtype, at + k * size));
+      for (size_t k = 0; k < count; k++) numbers.push_back(dp_element_get(output->value->type->dtype, at + k * size));
       auto put = outputs.insert({output->name, numbers});
       Check(put.second || put.first->second == numbers, std::string("two different ") + output->name);
     }
@@ -406,7 +406,7 @@ std::map<std::string, std::vector<double>> Machine::Outputs() {
 std::map<std::string, std::vector<double>> Machine::Variables() {
   std::map<std::string, std::vector<double>> all;
   for (size_t p = 0; p < plan_->n_variables; p++) {
-    const dp_type &type = logical_.model->variables[p].type;
+    const dp_type &type = *logical_.model->variables[p].type;
     const Dp__Variable *storage = plan_->variables[p];
     dp_placement placed[DP_MAX_MESH];
     Need(dp_proto_to_placements(storage->n_placements, storage->placements, &type.shape, &mesh_, placed));

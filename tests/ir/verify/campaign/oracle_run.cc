@@ -30,9 +30,9 @@ double Number(const Batch &batch, const dp_value *value, int64_t index) {
   uint64_t mixed = (static_cast<uint64_t>(index) * 2654435761u + static_cast<uint64_t>(batch.step) * 40503u + 17) *
                    UINT64_C(0x9e3779b97f4a7c15);
   double part = static_cast<double>(mixed >> 40) / (1 << 24);
-  const bool large = batch.large && index < dp_shape_count(&value->type.shape, 1);
-  if (dp_type_is_float(value->type.dtype)) return (2 * part - 1) * (large ? 100 : 1);
-  return std::floor(part * (value->type.dtype == DP_INT64 ? 3 : 200));
+  const bool large = batch.large && index < dp_shape_count(&value->type->shape, 1);
+  if (dp_type_is_float(value->type->dtype)) return (2 * part - 1) * (large ? 100 : 1);
+  return std::floor(part * (value->type->dtype == DP_INT64 ? 3 : 200));
 }
 
 }  // namespace
@@ -49,11 +49,11 @@ void Machine::Feed() {
       const dp_value *value = dp_graph_find_value(graph_, program_->inputs[i]->name);
       if (!value || fed[value->name]) continue;
       fed[value->name] = true;
-      size_t size = dp_type_bytes(value->type.dtype), count = 0;
+      size_t size = dp_type_bytes(value->type->dtype), count = 0;
       Check(t->space == DP__SPACE__HOST_INPUT, "an input that is not in host memory");
-      std::vector<uint8_t> bytes(static_cast<size_t>(dp_shape_count(&value->type.shape, batch_.n)) * size);
+      std::vector<uint8_t> bytes(static_cast<size_t>(dp_shape_count(&value->type->shape, batch_.n)) * size);
       for (; count * size < bytes.size(); count++)
-        dp_element_set(value->type.dtype, &bytes[count * size], Number(batch_, value, static_cast<int64_t>(count)));
+        dp_element_set(value->type->dtype, &bytes[count * size], Number(batch_, value, static_cast<int64_t>(count)));
       size_t has = std::min<uint64_t>(bytes.size(), t->bytes);
       std::memcpy(At(0, t->space, t->offset, has), bytes.data(), has);
     }
