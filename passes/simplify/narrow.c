@@ -35,8 +35,8 @@ static bool is_narrower(dp_dtype narrow, dp_dtype wide) {
   return wide == DP_FLOAT32 && (narrow == DP_BFLOAT16 || narrow == DP_FLOAT16);
 }
 
-// `made` with the views that lead from the result of `from` to x. One by one: where N stands twice, their extents may not
-// be comparable across all of them.
+// `made` with the views that lead from the result of `from` to x. One by one: where N stands twice, the first shape and
+// the last may not be comparable.
 static dp_value *with_views(narrowing *w, dp_value *made, const dp_node *from, const dp_value *x) {
   const dp_shape *shapes[MOST_VIEWS];
   int count = 0;
