@@ -11,13 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-// How long a worker looks for work before it sleeps, and how often it relaxes between two looks at the clock. To wake
-// one takes tens of microseconds where its core has halted, more in a virtual machine. With less patience than that,
-// one that is woken late makes the others fall asleep in turn, part after part.
-enum { PATIENCE_NS = 200 * 1000, RELAXES = 32 };
+enum { SPINS = 2000 };
 
 struct dp_pool_state {
   _Atomic uint64_t *items;     // (parts of all units) run << 32 | code
@@ -73,12 +69,6 @@ static void relax(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
-}
-
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 // ---- the queue ------------------------------------------------------------------------------------------------------
@@ -178,19 +168,16 @@ static bool run_one_part(dp_pool *pool) {
 
 // Works until *over, which another thread sets, equals `value`.
 static void work_until(dp_pool *pool, atomic_int *over, int value) {
-  int64_t idle_since = 0;  // 0: it is not
-  for (unsigned looks = 0;; looks++) {
+  for (int spins = 0;;) {
     unsigned seen = atomic_load(&pool->news);
     if (atomic_load(over) == value) return;
     if (run_one_part(pool)) {
-      idle_since = 0;
-    } else if (looks % RELAXES) {
+      spins = 0;
+    } else if (++spins < SPINS) {
       relax();
-    } else if (!idle_since) {
-      idle_since = now_ns();
-    } else if (now_ns() - idle_since > PATIENCE_NS) {
+    } else {
       sleep_until_news(pool, seen);
-      idle_since = 0;
+      spins = 0;
     }
   }
 }
