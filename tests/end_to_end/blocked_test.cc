@@ -162,6 +162,28 @@ TEST(Blocked, OfResNet50NothingElseIsPlain) {
   EXPECT_GT(CountBlocked(plan), 100u);
 }
 
+// Convolutions whose copies or planes would have sizes that cannot be counted: many phases, whose copy alone would take
+// 2^62 elements; many of 64 GiB; planes of more windows than an int has. Others compute them.
+TEST(Blocked, WhatCannotBeCountedIsNotTiled) {
+  const char *const sizes[][3] = {
+      {"2,2", "16,16,2,2",
+       "strides=[1073741824,268435456], dilations=[1073741824,1073741824], "
+       "pads=[1073741824,1073741824,1073741824,1073741824]"},
+      {"2,2", "16,16,2,2", "strides=[16384,16384], dilations=[16384,16384], pads=[16384,16384,16384,16384]"},
+      {"2,2", "16,16,1,1", "pads=[32767,458751,32767,458751]"},
+      {"2,2", "0,16,1,1", "pads=[32767,458751,32767,458751]"},
+  };
+  for (const auto &[plane, weights, attributes] : sizes) {
+    SCOPED_TRACE(attributes);
+    const std::string text = std::string("model m {\n parameter a: float32[16,16,1,1] = ones\n parameter b: float32[") +
+                             weights + "] = ones\n input x: float32[N,16," + plane +
+                             "]\n c = Conv(x, a)\n y = Conv(c, b) {" + attributes + "}\n z = Relu(y)\n output z\n}\n";
+    const Plan plan = Compile(text, "batch=1 mode=infer threads=1");
+    for (const Location &at : Instructions(plan, plan->roles[0]->programs[0]->name))
+      EXPECT_STRNE(At(plan, at)->kernel, "cpu.fast_blocked.Conv");
+  }
+}
+
 // Gradients have no kernels for blocks, and BatchNormalization in training has none either.
 TEST(Blocked, TrainingIsPlain) {
   EXPECT_EQ(CountBlocked(Compile(kBlocks, "batch=6 loss=mse(y,target) optimizer=sgd(lr=0.1)")), 0u);

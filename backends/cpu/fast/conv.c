@@ -16,6 +16,8 @@ enum { BLOCK = DP_CONV_BLOCK };
 enum { GROUP = 224, CHUNK = 12 };
 // Of a tile: the sums of fewer ones wait for each other.
 enum { FEWEST_WINDOWS = 6 };
+// Of a plane, of a window, of an image; and how many times the images' elements a copy may have.
+enum { MOST_ELEMENTS = 1 << 24, MOST_TAPS = 1 << 12, MOST_CHANNELS = 1 << 20, MOST_COPIED = 16 };
 
 // A tile as it is computed: what computes it, and where it lies in x, from its first line on, and in a block of y.
 typedef struct {
@@ -46,16 +48,36 @@ static bool lies_well(const dp_kernel_operand *image) {
   return image->layout == DP_LAYOUT_NCHW16C && image->dtype == DP_FLOAT32 && has_planes(&image->local);
 }
 
+// Whether all sizes that follow from the extents can be counted, whatever the number of threads.
+static bool is_moderate(const dp_kernel_spec *spec) {
+  const dp_kernel_operand *operands[] = {&spec->inputs[0], &spec->inputs[1], &spec->outputs[0]};
+  for (size_t i = 0; i < DP_COUNT(operands); i++) {
+    const int64_t *extents = operands[i]->local.extents, most = i == 1 ? MOST_TAPS : MOST_ELEMENTS;
+    if (extents[1] > MOST_CHANNELS || extents[2] > most || extents[3] > most || extents[2] * extents[3] > most)
+      return false;
+  }
+  return true;
+}
+
+// Whether the copy of a block of x is not far larger than the images are: wide strides and dilations make many phases.
+static bool copies_little(const dp_conv_division *d) {
+  const double phases = (double)d->phases[0] * (double)d->phases[1],
+               copy = phases * (double)(d->window.y[0] + d->reach[0]) * (double)d->columns;
+  return !d->copied ||
+         copy <= MOST_COPIED * (double)(d->window.x[0] * d->window.x[1] + d->window.y[0] * d->window.y[1]);
+}
+
 static bool match(const dp_kernel_spec *spec) {
   const dp_kernel_operand *w = &spec->inputs[1];
   dp_conv_division d;
   if (!is_avx512(spec) || !lies_well(&spec->inputs[0]) || !lies_well(&spec->outputs[0]) ||
-      w->layout != DP_LAYOUT_PLAIN || !has_planes(&w->local) || dp_node_int(spec->node, "group", 1) != 1)
+      w->layout != DP_LAYOUT_PLAIN || !has_planes(&w->local) || dp_node_int(spec->node, "group", 1) != 1 ||
+      !is_moderate(spec))
     return false;
   dp_status status = dp_conv_division_make(spec, &d);
   const dp_conv_piece first = status ? (dp_conv_piece){0} : dp_conv_division_tile(&d, 0);
   dp_status_free(status);
-  return first.lines * first.windows >= FEWEST_WINDOWS;
+  return first.lines * first.windows >= FEWEST_WINDOWS && copies_little(&d);
 }
 
 // ---- sizes ----------------------------------------------------------------------------------------------------------
