@@ -176,8 +176,10 @@ TEST(Blocked, WhatCannotBeCountedIsNotTiled) {
   for (const auto &[plane, weights, attributes] : sizes) {
     SCOPED_TRACE(attributes);
     const std::string text = std::string("model m {\n parameter a: float32[16,16,1,1] = ones\n parameter b: float32[") +
-                             weights + "] = ones\n input x: float32[N,16," + plane +
-                             "]\n c = Conv(x, a)\n y = Conv(c, b) {" + attributes + "}\n z = Relu(y)\n output z\n}\n";
+                             weights + "] = ones\n parameter d: float32[16," +
+                             std::string(weights).substr(0, std::string(weights).find(',')) +
+                             ",1,1] = ones\n input x: float32[N,16," + plane + "]\n c = Conv(x, a)\n y = Conv(c, b) {" +
+                             attributes + "}\n z = Conv(y, d)\n output z\n}\n";
     const Plan plan = Compile(text, "batch=1 mode=infer threads=1");
     for (const Location &at : Instructions(plan, plan->roles[0]->programs[0]->name))
       EXPECT_STRNE(At(plan, at)->kernel, "cpu.fast_blocked.Conv");
