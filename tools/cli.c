@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,19 @@
 #include "ir/base/suggest.h"
 #include "ir/base/utf8.h"
 
+// If a write failed long ago, ferror remembers it but errno does not. Another one fails for the same reason; it is left
+// out where it would wait, as for a reader that has stopped.
+static void fail_again(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  const bool waits = poll(&output, 1, 0) != 1;
+  errno = 0;
+  if (!waits && putchar('\n') != EOF) (void)fflush(stdout);
+}
+
 static dp_status check_output(void) {
   errno = 0;
   if (!(fflush(stdout) | ferror(stdout))) return DP_OK;
-  // If a write failed long ago, ferror remembers it but errno does not. Another one fails for the same reason.
-  if (!errno && putchar('\n') != EOF) (void)fflush(stdout);
+  if (!errno) fail_again();
   return dp_fail(EX_IOERR, "cannot write standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
 }
 

@@ -111,12 +111,19 @@ static void drop_results(making *r, const region *all) {
       if (all->members[m]->outputs[k]) r->keep_value[all->members[m]->outputs[k]->id] = false;
 }
 
-// The member that a region stands in for in the order: a product, since what it reads need not be kept beyond it, else
-// the last one.
+static bool reads_variables_alone(const region *all) {
+  for (int32_t m = 0; m < all->n_members; m++)
+    for (int k = 0; k < all->members[m]->n_inputs; k++)
+      if (all->members[m]->inputs[k] && all->members[m]->inputs[k]->producer) return false;
+  return true;
+}
+
+// The member that a region stands in for in the order: a product, since what it reads need not be kept beyond it; the
+// first one where nothing has to come before; else the last.
 static const dp_node *leader(const region *all) {
   for (int32_t m = 0; m < all->n_members; m++)
     if (dp_op_is(all->members[m]->op, DP_OP_PRODUCT)) return all->members[m];
-  return all->members[all->n_members - 1];
+  return all->members[reads_variables_alone(all) ? 0 : all->n_members - 1];
 }
 
 void dp_regions_make(dp_graph *graph, dp_arena *scratch, int32_t n_groups, const int32_t *group_of) {

@@ -1,6 +1,8 @@
 // narrow: what only moves elements moves the narrower ones. A Cast to a wider float goes behind it, one to a narrower
-// float before it; of a Cast and one back nothing stays. Where models of 16 bits turn positions in float32, halves of
-// rows are divided and joined in 16 bits.
+// float before it. Where models of 16 bits turn positions in float32, halves of rows are divided and joined in 16 bits.
+//
+// A Cast to a narrower float and one back right behind it stay together: that is how --comm-precision says in which type
+// a gradient is added up (passes/place/rules.c).
 #include <string.h>
 
 #include "ir/graph/builder.h"
@@ -15,6 +17,7 @@ typedef struct {
   dp_rewrite rewrite;
   dp_builder builder;
   int32_t *uses;   // by id: how often nodes, outputs and updates name the value
+  bool *rises;     // by id: a Cast makes it wider
   int32_t n_uses;  // what was added since has no entry
 } narrowing;
 
@@ -35,6 +38,14 @@ static bool is_narrower(dp_dtype narrow, dp_dtype wide) {
   return wide == DP_FLOAT32 && (narrow == DP_BFLOAT16 || narrow == DP_FLOAT16);
 }
 
+static bool widens(const dp_node *node) {
+  return is(node, "Cast") && is_narrower(node->inputs[0]->type->dtype, node->outputs[0]->type->dtype);
+}
+
+static bool narrows(const dp_node *node) {
+  return is(node, "Cast") && is_narrower(node->outputs[0]->type->dtype, node->inputs[0]->type->dtype);
+}
+
 // `made` with the views that lead from the result of `from` to x. One by one: where N stands twice, the first shape and
 // the last may not be comparable.
 static dp_value *with_views(narrowing *w, dp_value *made, const dp_node *from, const dp_value *x) {
@@ -51,7 +62,7 @@ static dp_value *with_views(narrowing *w, dp_value *made, const dp_node *from, c
 static const dp_node *widened(const narrowing *w, const dp_value *x) {
   const dp_node *node = only_for(w, x);
   for (int i = 0; is_view(node) && i < MOST_VIEWS; i++) node = only_for(w, node->inputs[0]);
-  return is(node, "Cast") && is_narrower(node->inputs[0]->type->dtype, node->outputs[0]->type->dtype) ? node : NULL;
+  return widens(node) && !narrows(node->inputs[0]->producer) ? node : NULL;
 }
 
 // The operand of x's Cast, with the views that follow that.
@@ -87,28 +98,16 @@ static void widen_behind(narrowing *w, const dp_node *node) {
 
 // What moves, and serves only the Cast, perhaps through views; NULL: there is none.
 static const dp_node *moved_before(const narrowing *w, const dp_node *cast) {
-  if (!is(cast, "Cast") || !is_narrower(cast->outputs[0]->type->dtype, cast->inputs[0]->type->dtype)) return NULL;
+  if (!narrows(cast) || cast->outputs[0]->id >= w->n_uses || w->rises[cast->outputs[0]->id]) return NULL;
   const dp_node *node = only_for(w, cast->inputs[0]);
   for (int i = 0; is_view(node) && i < MOST_VIEWS; i++) node = only_for(w, node->inputs[0]);
   return is(node, "Transpose") || is(node, "Concat") ? node : NULL;
 }
 
-// What x was widened from, if that has the type; NULL: it was not.
-static dp_value *given_back(const dp_value *x, dp_dtype to) {
-  const dp_node *cast = x->producer;
-  const bool back = is(cast, "Cast") && cast->inputs[0]->type->dtype == to && is_narrower(to, x->type->dtype);
-  return back ? cast->inputs[0] : NULL;
-}
-
-// x in the type of the Cast's result.
-static dp_value *narrowed(narrowing *w, dp_value *x, dp_dtype to) {
-  dp_value *back = given_back(x, to);
-  return back ? back : dp_build_cast(&w->builder, x, to);
-}
-
 static void narrow_before(narrowing *w, const dp_node *cast, const dp_node *node) {
   dp_value **inputs = dp_alloc_n(w->scratch, (size_t)node->n_inputs, sizeof *inputs);
-  for (int k = 0; k < node->n_inputs; k++) inputs[k] = narrowed(w, node->inputs[k], cast->outputs[0]->type->dtype);
+  for (int k = 0; k < node->n_inputs; k++)
+    inputs[k] = dp_build_cast(&w->builder, node->inputs[k], cast->outputs[0]->type->dtype);
   dp_value *moved = dp_build(&w->builder, node->op->name, node->n_inputs, inputs, 1, node->n_attrs, node->attrs);
   moved = with_views(w, moved, node, cast->inputs[0]);
   if (!w->builder.status) dp_rewrite_replace(&w->rewrite, cast->outputs[0], moved);
@@ -118,9 +117,12 @@ static void narrow_before(narrowing *w, const dp_node *cast, const dp_node *node
 
 static void count_uses(narrowing *w) {
   const dp_graph *graph = w->graph;
-  for (int32_t i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
-      if (graph->nodes[i]->inputs[k]) w->uses[graph->nodes[i]->inputs[k]->id]++;
+  for (int32_t i = 0; i < graph->n_nodes; i++) {
+    const dp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k]) w->uses[node->inputs[k]->id]++;
+    if (widens(node)) w->rises[node->inputs[0]->id] = true;
+  }
   for (int i = 0; i < graph->n_outputs; i++) w->uses[graph->outputs[i].value->id]++;
   for (int i = 0; i < graph->n_updates; i++) w->uses[graph->updates[i].value->id]++;
 }
@@ -128,11 +130,6 @@ static void count_uses(narrowing *w) {
 static bool rewrite_node(narrowing *w, const dp_node *node) {
   if (takes_narrow(w, node)) {
     widen_behind(w, node);
-    return true;
-  }
-  dp_value *back = is(node, "Cast") ? given_back(node->inputs[0], node->outputs[0]->type->dtype) : NULL;
-  if (back) {
-    dp_rewrite_replace(&w->rewrite, node->outputs[0], back);
     return true;
   }
   const dp_node *mover = moved_before(w, node);
@@ -144,6 +141,7 @@ static dp_status narrow_all(dp_graph *graph, dp_arena *scratch) {
   const int32_t n_old = graph->n_nodes;
   narrowing w = {.graph = graph, .scratch = scratch, .rewrite = dp_rewrite_begin(graph), .n_uses = graph->n_values};
   w.uses = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *w.uses);
+  w.rises = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *w.rises);
   count_uses(&w);
   dp_node **order = NULL;
   int32_t count = 0;

@@ -82,6 +82,24 @@ TEST_F(CudaCasts, HaveTheBitsOfCastsByThemselves) {
   }
 }
 
+// Members run at once, so what one writes another must not read.
+TEST_F(CudaCasts, RefuseResultsOnOperands) {
+  RegionBuilder b(7);
+  for (int m = 0; m < 2; m++) {
+    const int x = b.Operand(DP_FLOAT32, {257, 3});
+    b.Add("", "Cast", {x}, DP_FLOAT32, {257, 3}, true, {RegionBuilder::Int("to", DP_FLOAT32)});
+  }
+  b.Number();
+  void *state = nullptr;
+  ASSERT_EQ(Kernel()->prepare(&b.spec, &state), nullptr);
+  Kernel()->release(state);
+  for (int operand : {-1, 0, 1}) {
+    const Outcome found =
+        RunKernel(Kernel(), b.spec, b.Tensors(0, b.n_inputs), b.Tensors(b.n_inputs, b.n_outputs), operand);
+    EXPECT_EQ(found.error.find("lies where an operand does") != std::string::npos, operand >= 0) << found.error;
+  }
+}
+
 // What follows another member, gives no result of the region, or is no Cast of floats.
 TEST(CudaCast, TakesCastsOfOperandsToResultsAlone) {
   for (int way = 0; way < 5; way++) {

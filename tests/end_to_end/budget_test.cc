@@ -257,16 +257,16 @@ TEST(Budget, Gpt2Half) {
   Expect({"GPT-2 124M in bfloat16",
           Gpt(12, 768, 12, 50257, 1024, true),
           "batch=16 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {196, 1, 115, 34432289384},
-          378,
+          {196, 1, 116, 34532952680},
+          377,
           5076379136});
 }
 TEST(Budget, Gpt2Medium) {
   Expect({"GPT-2 350M in bfloat16",
           Gpt(24, 1024, 16, 50257, 1024, true),
           "batch=8 precision=bf16 optimizer=adamw(lr=1e-3)",
-          {376, 1, 223, 53019403336},
-          686,
+          {376, 1, 224, 53086512200},
+          685,
           6938891520});
 }
 TEST(Budget, Llama1B) {

@@ -1,5 +1,6 @@
 // A region of Casts of floats, as those of parameters to 16 bits at the beginning of a step. All from one type to
 // another are one launch, which finds its tensors in a table in the GPU's memory.
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -96,8 +97,44 @@ static int64_t list_tensors(const dp_kernel_spec *spec, const casts_state *s, in
   return group->n_tensors;
 }
 
+// Where an operand or a result lies.
+typedef struct {
+  uintptr_t begin, end;
+  bool result;
+} place;
+
+static int compare_places(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+// Blocks of all members run at once: no result may lie where an operand does.
+static dp_status check_places(const dp_kernel_spec *spec, const void *const *in, void *const *out) {
+  const int count = spec->n_inputs + spec->n_outputs;
+  place *places = calloc((size_t)count, sizeof *places);
+  if (!places) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", spec->region->n_members);
+  for (int i = 0; i < count; i++) {
+    const bool result = i >= spec->n_inputs;
+    const dp_kernel_operand *x = &spec->region->values[i];
+    const uintptr_t begin = (uintptr_t)(result ? out[i - spec->n_inputs] : in[i]);
+    places[i] = (place){begin, begin + (uintptr_t)dp_local_count(&x->local) * dp_type_bytes(x->dtype), result};
+  }
+  qsort(places, (size_t)count, sizeof *places, compare_places);
+  uintptr_t end[2] = {0};  // of the operands, of the results so far
+  bool meets = false;
+  for (int i = 0; i < count; i++) {
+    if (places[i].begin == places[i].end) continue;
+    meets |= places[i].begin < end[!places[i].result];
+    uintptr_t *own = &end[places[i].result];
+    if (*own < places[i].end) *own = places[i].end;
+  }
+  free(places);
+  return meets ? dp_fail(EX_DATAERR, "a result of a region of Casts lies where an operand does") : DP_OK;
+}
+
 static dp_status settle(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out) {
   casts_state *s = state;
+  DP_TRY(check_places(spec, in, out));
   const size_t bytes = (size_t)spec->region->n_members * sizeof(dp_casts_tensor);
   s->gpu = dp_cuda_gpu_current();
   DP_TRY(dp_cuda_gpu_allocate(s->gpu, bytes, &s->table));
