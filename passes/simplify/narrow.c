@@ -1,8 +1,8 @@
 // narrow: what only moves elements moves the narrower ones. A Cast to a wider float goes behind it, one to a narrower
 // float before it. Where models of 16 bits turn positions in float32, halves of rows are divided and joined in 16 bits.
 //
-// A Cast to a narrower float and one back right behind it stay together: that is how --comm-precision says in which type
-// a gradient is added up (passes/place/rules.c).
+// A Cast to a narrower float and one back right behind it stay together: so --comm-precision says in which type a
+// gradient is added up (passes/place/rules.c).
 #include <string.h>
 
 #include "ir/graph/builder.h"
