@@ -156,17 +156,17 @@ TEST_F(Progress, LinesElsewhere) {
   EXPECT_EQ(lines.find_first_of("\r\033"), std::string::npos) << lines;
   EXPECT_EQ(lines.find(" left"), std::string::npos) << "it has not taken five seconds: " << lines;
 
-  // An epoch of a million steps takes longer than five seconds anywhere; its own line begins the five seconds anew.
+  // An epoch of four million steps takes longer than five seconds anywhere; its own line begins the five seconds anew.
   const std::string model = Write("slow.dpt", line_model);
-  const std::string million = Write("million.npy", Npy({1000000, 1}, std::vector<double>(1000000, 1)));
+  const std::string millions = Write("millions.npy", Npy({4000000, 1}, std::vector<double>(4000000, 1)));
   Must("dpc compile " + model + " --batch=1 -o " + File("slow.bin"));
-  Start("dprun " + File("slow.bin") + " --epochs=100 --check-nan --threads=1 --data x=" + million +
-        " --data target=" + million);
+  Start("dprun " + File("slow.bin") + " --epochs=100 --check-nan --threads=1 --data x=" + millions +
+        " --data target=" + millions);
   sleep(12);
   Signal(SIGINT);
   const Result slow = Wait();
   EXPECT_EQ(slow.code, 75) << slow.err;
-  const std::regex line("(^|\n)epoch 1/100 [0-9]+/1000000  loss " + number + "  [0-9]+ samples/s  [0-9:]+ left\n");
+  const std::regex line("(^|\n)epoch 1/100 [0-9]+/4000000  loss " + number + "  [0-9]+ samples/s  [0-9:]+ left\n");
   const auto count =
       std::distance(std::sregex_iterator(slow.err.begin(), slow.err.end(), line), std::sregex_iterator());
   EXPECT_GE(count, 1) << slow.err;
