@@ -10,8 +10,8 @@
 // A result reuses its operand's bytes when the operator is elementwise, the kernel allows it and the operand dies
 // there; likewise a reduced sum, and the value that micro-batches are accumulated into. Where the operator changes the
 // shape alone, the operand may live on: both are the same bytes, which are free when the last user of either is done.
-// Sums that are reduced together
-// are adjacent: the bucket is one value from the first write to any member on. pack.c finds the offsets.
+// Sums that are reduced together are adjacent: the bucket is one value from the first write to any member on. pack.c
+// finds the offsets.
 #include <limits.h>
 #include <string.h>
 
