@@ -33,6 +33,7 @@ struct dp_session {
   dp_role_map roles;
   dp_model *model;
   uint64_t seed;
+  dp_arena *initial;  // of dp_session_options, until the first values are loaded
   dp_memory memory;
   dp_binding binding;
   uint64_t runs;
@@ -120,11 +121,41 @@ static dp_status load_programs(dp_session *s) {
   return DP_OK;
 }
 
+typedef struct {
+  const dp_tensor *tensor;
+  int32_t variable;
+} first_value;
+
+static int by_place(const void *a, const void *b) {
+  const uintptr_t x = (uintptr_t)((const first_value *)a)->tensor->data,
+                  y = (uintptr_t)((const first_value *)b)->tensor->data;
+  return (x > y) - (x < y);
+}
+
+// In the order in which they lie: variables may share one.
+static dp_status load_tensors(dp_session *s, const first_value *values, int count) {
+  for (int i = 0; i < count; i++) {
+    const dp_tensor *tensor = values[i].tensor;
+    DP_TRY(dp_memory_write(&s->memory, s->model, values[i].variable, tensor->data));
+    if (s->initial && (i + 1 == count || values[i + 1].tensor->data != tensor->data))
+      dp_arena_discard(s->initial, (void *)(uintptr_t)tensor->data, tensor->bytes);
+  }
+  return DP_OK;
+}
+
 static dp_status load_weights(dp_session *s) {
+  dp_arena *scratch = dp_arena_create_within(s->arena);
+  first_value *values = NULL;
+  int count = 0;
   for (int32_t i = 0; i < s->model->n_variables && s->memory.backend->computes; i++) {
     const dp_variable *p = &s->model->variables[i];
-    if (p->init.kind == DP_INIT_TENSOR) DP_TRY(dp_memory_write(&s->memory, s->model, i, p->init.tensor->data));
+    const first_value value = {p->init.tensor, i};
+    if (p->init.kind == DP_INIT_TENSOR) DP_PUSH(scratch, values, count, value);
   }
+  if (count) qsort(values, (size_t)count, sizeof *values, by_place);
+  DP_TRY(load_tensors(s, values, count));
+  dp_arena_destroy(scratch);
+  s->initial = NULL;
   int init = dp_session_find(s, "init");
   dp_step step = {0};
   return init < 0 ? DP_OK : dp_session_run(s, init, 0, &step);
@@ -182,6 +213,7 @@ static dp_status create(const Dp__Plan *plan, const dp_backend *backend, const d
   s->arena = arena;
   s->plan = plan;
   s->seed = options->seed;
+  s->initial = options->initial;
   s->variables = 1;
   s->memory.backend = backend;
   s->binding.memory = &s->memory;

@@ -30,6 +30,9 @@ typedef struct {
   bool check_finite;
   // Where the plan's other devices are; outlives the session. NULL: all are here.
   const dp_peers *peers;
+  // Of dp_plan_read_apart: has first values of variables and nothing else that is read. The session gives each back to
+  // the system once it has copied it, so that they are never all there twice. NULL: they stay.
+  dp_arena *initial;
 } dp_session_options;
 
 // Checks the plan, allocates its arenas on every device, loads the variables that have data and runs "init" for the

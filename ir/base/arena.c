@@ -142,6 +142,14 @@ static void free_large(dp_arena *arena, const void *data) {
   }
 }
 
+void dp_arena_discard(dp_arena *arena, void *data, size_t bytes) {
+  const uintptr_t at = (uintptr_t)data;
+  for (const large *l = arena->larges; l; l = l->next) {
+    const uintptr_t first = (uintptr_t)l->data;
+    if (at >= first && at - first <= l->bytes && bytes <= l->bytes - (at - first)) dp_machine_discard(data, bytes);
+  }
+}
+
 static void add_chunk(dp_arena *arena, size_t bytes) {
   const size_t left = bytes_left(arena);
   size_t size = bytes > arena->next_chunk_bytes ? bytes : arena->next_chunk_bytes;

@@ -63,6 +63,9 @@ dp_arena *dp_arena_create(size_t cap_bytes);
 dp_arena *dp_arena_create_within(dp_arena *outer);
 void dp_arena_destroy(dp_arena *arena);  // NULL is allowed
 size_t dp_arena_bytes(const dp_arena *arena);
+// Gives the system back the pages of a large block, or of a part of one, that nobody reads or writes any more. The
+// block counts in dp_arena_bytes as before. Memory that is not in a large block of this arena stays.
+void dp_arena_discard(dp_arena *arena, void *data, size_t bytes);
 
 // Runs fn(arg). When an allocation in `arena` fails meanwhile, unwinds to here and returns a failure with DP_EX_MEMORY.
 // Calls may nest: the innermost catches. Without a surrounding run, a failing allocation ends the process with exit

@@ -148,3 +148,9 @@ void dp_machine_want_large_pages(void *memory, size_t bytes) {
                   end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(DP_LARGE_PAGE - 1);
   if (first < end) madvise((void *)first, end - first, MADV_HUGEPAGE);  // refused by systems without them
 }
+
+void dp_machine_discard(void *memory, size_t bytes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = dp_align_up((uintptr_t)memory, page),
+                  end = ((uintptr_t)memory + bytes) & ~(page - 1);
+  if (first < end) madvise((void *)first, end - first, MADV_DONTNEED);
+}

@@ -19,6 +19,9 @@ int64_t dp_machine_memory(void);
 // it. On small ones that takes longer than what is done with the memory. Thread-safe.
 enum { DP_LARGE_PAGE = 2 << 20 };  // bytes
 void dp_machine_want_large_pages(void *memory, size_t bytes);
+// Gives the system back the whole pages in memory that nobody reads any more. Who touches them again finds zeros or
+// what was there. Thread-safe.
+void dp_machine_discard(void *memory, size_t bytes);
 
 // What control groups allow, of either version and of all groups above them (cgroups(7)); INT64_MAX: they set no limit.
 typedef struct {

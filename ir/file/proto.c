@@ -113,7 +113,7 @@ Dp__Variable *dp_proto_from_variable(dp_arena *arena, const dp_variable *p, int 
   message->n_placements = (size_t)n_axes;
   message->placements = dp_proto_from_placements(arena, p->placements, n_axes);
   message->offloaded = p->offloaded;
-  message->layout = p->layout == DP_LAYOUT_NHWC ? DP__LAYOUT__NHWC : DP__LAYOUT__LAYOUT_NONE;
+  if (p->layout != DP_LAYOUT_PLAIN) message->layout = (Dp__Layout)(p->layout - DP_LAYOUT_NHWC + DP__LAYOUT__NHWC);
   message->offset = p->offset;
   message->bytes = p->bytes;
   message->n_stages = (size_t)p->n_stages;
@@ -176,6 +176,23 @@ static dp_status to_stages(dp_arena *arena, const Dp__Variable *m, const dp_mesh
   return dp_variable_check_stages(p, stages);
 }
 
+// Blocks of channels are no layout of what is stored.
+static dp_status to_storage_layout(Dp__Layout m, dp_layout *layout) {
+  static const struct {
+    bool known;
+    dp_layout is;
+  } layouts[] = {
+      [DP__LAYOUT__LAYOUT_NONE] = {true, DP_LAYOUT_PLAIN},
+      [DP__LAYOUT__PLAIN] = {true, DP_LAYOUT_PLAIN},
+      [DP__LAYOUT__NHWC] = {true, DP_LAYOUT_NHWC},
+      [DP__LAYOUT__OIHW16I32O] = {true, DP_LAYOUT_OIHW16I32O},
+  };
+  if ((unsigned)m >= DP_COUNT(layouts) || !layouts[m].known)
+    return dp_fail(EX_DATAERR, "its layout %d is unknown", (int)m);
+  *layout = layouts[m].is;
+  return DP_OK;
+}
+
 static dp_status to_variable(dp_model *model, const Dp__Variable *m, const dp_mesh *mesh, dp_variable *p) {
   *p = (dp_variable){.name = m->name, .kind = (dp_variable_kind)m->kind, .frozen = m->frozen};
   if (m->kind < DP_PARAMETER || m->kind > DP_STORED_CONSTANT) return dp_fail(EX_DATAERR, "kind %d is unknown", m->kind);
@@ -196,9 +213,7 @@ static dp_status to_variable(dp_model *model, const Dp__Variable *m, const dp_me
   dp_placement placements[DP_MAX_MESH];
   DP_TRY(dp_proto_to_placements(m->n_placements, m->placements, &p->type->shape, mesh, placements));
   p->placements = dp_model_placements(model, placements);
-  if (m->layout < DP__LAYOUT__LAYOUT_NONE || m->layout > DP__LAYOUT__NHWC)
-    return dp_fail(EX_DATAERR, "its layout %d is unknown", (int)m->layout);
-  p->layout = m->layout == DP__LAYOUT__NHWC ? DP_LAYOUT_NHWC : DP_LAYOUT_PLAIN;
+  DP_TRY(to_storage_layout(m->layout, &p->layout));
   p->offloaded = m->offloaded;
   p->offset = m->offset;
   p->bytes = m->bytes;

@@ -47,6 +47,12 @@ dp_dtype dp_type_from_name(const char *name) {
   return DP_NO_TYPE;
 }
 
+bool dp_shape_in_weight_blocks(const dp_shape *shape) {
+  const dp_dim *dims = shape->dims;
+  return shape->rank == 4 && !dp_shape_is_symbolic(shape) && dp_shape_count(shape, 0) > 0 &&
+         dims[0].offset % DP_LAYOUT_OUT_BLOCK == 0 && dims[1].offset % DP_LAYOUT_IN_BLOCK == 0;
+}
+
 bool dp_shape_equal(const dp_shape *a, const dp_shape *b) {
   if (a->rank != b->rank) return false;
   for (int i = 0; i < a->rank; i++)

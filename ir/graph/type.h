@@ -62,12 +62,25 @@ typedef enum {
   DP_LAYOUT_NHWC,       // of rank 4: those of dim 1, then of dim 3, dim 2, dim 0
   DP_LAYOUT_NCHW8C,     // of rank 4: 8 of dim 1, then those of dim 3, dim 2, the other eighths of dim 1, dim 0
   DP_LAYOUT_NCHW16C,    // the same with 16
+  // Of a convolution's weights, with whole blocks: 32 of dim 0, 16 of dim 1, then those of dim 3, dim 2, the other
+  // sixteenths of dim 1, the other thirty-seconds of dim 0.
+  DP_LAYOUT_OIHW16I32O,
   DP_N_LAYOUTS,
 } dp_layout;
 
 // The channels that lie side by side where a layout keeps them in blocks; 0: it does not.
 static inline int64_t dp_layout_block(dp_layout layout) {
   return layout == DP_LAYOUT_NCHW8C ? 8 : layout == DP_LAYOUT_NCHW16C ? 16 : 0;
+}
+
+// The blocks of DP_LAYOUT_OIHW16I32O; whether a shape has whole ones, and elements.
+enum { DP_LAYOUT_OUT_BLOCK = 32, DP_LAYOUT_IN_BLOCK = 16 };
+bool dp_shape_in_weight_blocks(const dp_shape *shape);
+// The place there of an element: of dims 0 and 1, and of dims 2 and 3 together.
+static inline int64_t dp_weight_block_place(const int64_t extents[4], int64_t o, int64_t i, int64_t tap) {
+  const int64_t in_blocks = extents[1] / DP_LAYOUT_IN_BLOCK, taps = extents[2] * extents[3];
+  const int64_t block = (o / DP_LAYOUT_OUT_BLOCK * in_blocks + i / DP_LAYOUT_IN_BLOCK) * taps + tap;
+  return (block * DP_LAYOUT_IN_BLOCK + i % DP_LAYOUT_IN_BLOCK) * DP_LAYOUT_OUT_BLOCK + o % DP_LAYOUT_OUT_BLOCK;
 }
 
 bool dp_shape_equal(const dp_shape *a, const dp_shape *b);

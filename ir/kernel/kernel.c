@@ -10,10 +10,19 @@ static inline bool computes(const dp_kernel *kernel, const dp_op *op) {
 
 bool dp_kernel_computes(const dp_kernel *kernel, const dp_op *op) { return computes(kernel, op); }
 
+// Weights are whole on a device.
+static bool in_weight_blocks(const dp_local *local) {
+  bool whole = local->rank == 4 && !local->symbolic;
+  for (int d = 0; d < local->rank; d++) whole = whole && local->shards[d] == 1;
+  return whole && local->extents[0] % DP_LAYOUT_OUT_BLOCK == 0 && local->extents[1] % DP_LAYOUT_IN_BLOCK == 0;
+}
+
 static bool lies_well(const dp_kernel *kernel, const dp_kernel_operand *operand) {
   dp_local plain;
   if (operand->layout == DP_LAYOUT_PLAIN) return true;
   if (operand->layout == DP_LAYOUT_NHWC) return kernel->channels_last && operand->local.rank == 4;
+  if (operand->layout == DP_LAYOUT_OIHW16I32O)
+    return kernel->lays == operand->layout && in_weight_blocks(&operand->local);
   return kernel->blocked && dp_local_in_blocks(&operand->local, dp_layout_block(operand->layout), &plain);
 }
 

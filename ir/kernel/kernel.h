@@ -17,7 +17,7 @@ typedef struct {
   dp_dtype dtype;
   bool present;      // false: an omitted optional operand
   dp_local local;    // whole and local extents, at one n on one device
-  dp_layout layout;  // other than plain only for kernels that are `channels_last` or `blocked`
+  dp_layout layout;  // other than plain only for kernels that are `channels_last` or `blocked`, or that `lays`
 } dp_kernel_operand;
 
 // One node of a region (ir/ops/region.c). Its operands and results are values of the region by index, -1 where one is
@@ -112,6 +112,9 @@ typedef struct dp_kernel {
   int packs;
   uint64_t (*packed_bytes)(const dp_kernel_spec *spec);
   dp_status (*pack)(const dp_kernel_spec *spec, void *state, const void *plain, void *packed, void *scratch);
+  // The layout besides plain in which that operand gains as much, without more bytes; of a kernel that draws or fills
+  // weights, in which it makes them. PLAIN: none.
+  dp_layout lays;
   // Computes part `part` of `parts`. in, out: addresses, NULL for absent ones. EX_DATAERR for data outside the
   // operator's domain (a label out of range).
   dp_status (*run)(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,

@@ -159,7 +159,7 @@ static dp_status check_layout(const form *f) {
   DP_TRY(check_choice(f, "layout", f->o->layout, "auto", "plain"));
   if (strcmp(f->o->layout, "plain")) return DP_OK;
   for (size_t v = 0; v < f->plan->n_variables; v++)
-    if (f->plan->variables[v]->layout == DP__LAYOUT__NHWC) return refuse(f, "layout", "plain", "others");
+    if (f->plan->variables[v]->layout > DP__LAYOUT__PLAIN) return refuse(f, "layout", "plain", "others");
   for (size_t r = 0; r < f->plan->n_roles; r++)
     for (size_t p = 0; p < f->plan->roles[r]->n_programs; p++)
       if (has_layouts(f->plan->roles[r]->programs[p])) return refuse(f, "layout", "plain", "others");

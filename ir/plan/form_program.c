@@ -73,7 +73,7 @@ static dp_status check_tensor(const form *f, size_t i, const char *what) {
                         t->n_placements, f->plan->n_mesh);
   if (t->dtype < 0 || !dp_type_bytes((dp_dtype)t->dtype))
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has element type %d, which is unknown", what, t->dtype);
-  if (t->layout < DP__LAYOUT__PLAIN || t->layout > DP__LAYOUT__NCHW16C)
+  if (t->layout < DP__LAYOUT__PLAIN || t->layout > DP__LAYOUT__OIHW16I32O)
     return dp_rule_fail(f->fault, DP_RULE_FORM_NAME, "%s has an unknown layout", what);
   if (t->space != DP__SPACE__INSIDE) return dp_plan_form_range(f->fault, f->role, t->space, t->offset, t->bytes, what);
   if (t->offset || t->bytes)

@@ -9,7 +9,7 @@
 const char *const dp_text_spaces[] = {"none",        "persistent",   "transient", "host_input",
                                       "host_output", "device_input", "offload",   NULL};
 
-const char *const dp_text_layouts[] = {"plain", "nhwc", "nchw8c", "nchw16c", NULL};
+const char *const dp_text_layouts[] = {"plain", "nhwc", "nchw8c", "nchw16c", "oihw16i32o", NULL};
 
 typedef enum { NAME, NUMBER, BYTES, PLACEMENTS, SPACE, LAYOUT, EVENTS, STAGES, MICRO, CONSTRAINTS } form;
 
@@ -121,7 +121,7 @@ static dp_status parse_note(dp_text_lex *lex, unsigned of, unsigned *seen, dp_te
       return parse_word(lex, dp_text_spaces, "persistent, transient, host_input, host_output, device_input or offload",
                         &notes->space);
     case LAYOUT:
-      return parse_word(lex, dp_text_layouts, "plain, nhwc, nchw8c or nchw16c", &notes->layout);
+      return parse_word(lex, dp_text_layouts, "plain, nhwc, nchw8c, nchw16c or oihw16i32o", &notes->layout);
     case EVENTS:
       return parse_numbers(lex, "an event", &notes->n_waits, &notes->waits);
     case STAGES:

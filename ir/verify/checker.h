@@ -210,6 +210,8 @@ bool dp_checker_is_innermost(const dp_checker *c, const dp_placement *at, int ax
 
 // Bytes of the shape's largest shard; false: its extents are too large to compute with.
 bool dp_checker_bytes(const dp_checker *c, const dp_type *type, const dp_placement *at, uint64_t *bytes);
+// Whether it may lie in blocks of weights, placed like this.
+bool dp_checker_in_weight_blocks(const dp_checker *c, const dp_type *type, const dp_placement *at);
 
 #ifdef __cplusplus
 }

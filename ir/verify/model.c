@@ -18,6 +18,12 @@ bool dp_checker_bytes(const dp_checker *c, const dp_type *type, const dp_placeme
   return true;
 }
 
+bool dp_checker_in_weight_blocks(const dp_checker *c, const dp_type *type, const dp_placement *at) {
+  bool whole = dp_shape_in_weight_blocks(&type->shape);
+  for (int a = 0; a < c->model->mesh.n_axes; a++) whole = whole && at[a].kind == DP_REPLICATE;
+  return whole;
+}
+
 // ---- graphs ---------------------------------------------------------------------------------------------------------
 
 static dp_status read_graph(dp_checker *c, size_t i) {
@@ -50,6 +56,11 @@ static dp_status check_storage(dp_checker *c, const dp_variable *p) {
     return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_TENSOR_LAYOUT,
                            "'%s' has %d dims, and is not plain: only what has four may lie otherwise", p->name,
                            p->type->shape.rank);
+  if (p->layout == DP_LAYOUT_OIHW16I32O && !dp_checker_in_weight_blocks(c, p->type, p->placements))
+    return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_TENSOR_LAYOUT,
+                           "'%s' is said to lie in blocks of weights: only what has whole blocks can, and is whole on "
+                           "each device",
+                           p->name);
   for (int a = 0; a < c->model->mesh.n_axes; a++)
     if (p->placements[a].kind == DP_PARTIAL)
       return dp_checker_fail(c, dp_checker_at_whole(c), DP_RULE_MEANING_STORAGE,

@@ -61,8 +61,18 @@ static dp_status check_placements(dp_checker *c, size_t i, dp_checker_tensor *t)
   return DP_OK;
 }
 
+static dp_status check_weight(dp_checker *c, size_t i, const dp_checker_tensor *t) {
+  if (dp_checker_in_weight_blocks(c, t->value->type, t->at)) return DP_OK;
+  return dp_checker_fail(
+      c, dp_checker_at_tensor(c, i), DP_RULE_TENSOR_LAYOUT,
+      "tensor %zu ('%s') is said to lie in blocks of weights: only what has whole blocks can, and is "
+      "whole on each device",
+      i, t->value->name);
+}
+
 // Of several micro-batches each has whole blocks, and so have all of them.
 static dp_status check_blocks(dp_checker *c, size_t i, const dp_checker_tensor *t) {
+  if (t->claim->layout == DP__LAYOUT__OIHW16I32O) return check_weight(c, i, t);
   const int64_t block = dp_layout_block(dp_plan_to_layout(t->claim->layout)), first[DP_MAX_MESH] = {0};
   if (!block) return DP_OK;
   dp_local in_blocks, local = dp_shard_range(&t->value->type->shape, t->at, &c->model->mesh, first, c->model->batch);

@@ -117,15 +117,53 @@ typedef struct {
   const dp_compile *compile;
   int threads;
   const int32_t *readers;  // (variables) operands that are it, in the graph
+  const int32_t *uses;     // (variables) operands that are it, in all graphs; more where its update is not the only one
+  const dp_update **updates;  // (variables) NULL: it has none
 } work;
 
-static bool packs(const work *w, const dp_node *node, const dp_kernel *kernel) {
+// A variable that stays as it is between runs, and in this graph is for the kernel alone. NULL: its operand is no such.
+static const dp_value *weight_of(const work *w, const dp_node *node, const dp_kernel *kernel) {
   const dp_options *options = w->compile->options;
   // Where inputs are uploaded ahead, a run may begin before the last one is over.
-  if (!kernel->packed_bytes || options->plain_weights || options->uploads || options->target->uploads) return false;
+  if (!kernel->packed_bytes || !dp_options_infers(options) || options->uploads || options->target->uploads) return NULL;
   const dp_value *v = node->inputs[kernel->packs];
-  return dp_options_infers(options) && v && v->kind == DP_VALUE_VARIABLE && v->space == DP_SPACE_PERSISTENT &&
-         w->readers[v->variable] == 1;
+  const bool is = v && v->kind == DP_VALUE_VARIABLE && v->space == DP_SPACE_PERSISTENT && w->readers[v->variable] == 1;
+  return is ? v : NULL;
+}
+
+// Says of a value that it lies so, if the node then has the same kind of kernel.
+static bool lay(const work *w, dp_arena *arena, const dp_node *node, dp_value *v, dp_layout layout) {
+  v->layout = layout;
+  const dp_kernel_spec spec = dp_kernels_spec(w->compile, w->threads, arena, node);
+  const dp_kernel *kernel = dp_kernels_select(w->compile, &spec);
+  if (kernel && kernel->lays == layout) return true;
+  v->layout = DP_LAYOUT_PLAIN;
+  return false;
+}
+
+// Whether the node that makes a variable's first value for this alone, if there is one, makes it so.
+static bool lay_first_value(const work *w, dp_arena *arena, int32_t variable, dp_layout layout) {
+  const dp_update *update = w->updates[variable];
+  if (!update) return true;
+  const dp_node *node = update->value->producer;
+  return node && node->op && update->value->kind == DP_VALUE_RESULT && node->n_outputs == 1 &&
+         lay(w, arena, node, update->value, layout);
+}
+
+// Lays what the kernel reads as it gains by, if it is whole on each device, and no other node has it but one that makes
+// its first value.
+static bool lays(const work *w, dp_arena *arena, const dp_node *node, const dp_kernel *kernel, dp_kernel_spec *spec) {
+  const dp_value *v = weight_of(w, node, kernel);
+  if (kernel->lays == DP_LAYOUT_PLAIN || !v || w->uses[v->variable] != 1) return false;
+  dp_value *weight = node->inputs[kernel->packs];
+  if (!lay(w, arena, node, weight, kernel->lays)) return false;
+  if (!lay_first_value(w, arena, v->variable, kernel->lays)) {
+    weight->layout = DP_LAYOUT_PLAIN;
+    return false;
+  }
+  w->compile->model->variables[v->variable].layout = kernel->lays;
+  *spec = dp_kernels_spec(w->compile, w->threads, arena, node);
+  return true;
 }
 
 static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
@@ -139,10 +177,11 @@ static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
                    node->op->name, compile->options->target->name, dp_type_print(x->type, text, sizeof text));
   }
+  const bool laid = lays(w, arena, node, kernel, &spec), packs = !laid && !compile->options->plain_weights;
   spec.threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, &spec) : 1;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);
   node->threads = spec.threads;
-  node->packed_bytes = packs(w, node, kernel) ? kernel->packed_bytes(&spec) : 0;
+  node->packed_bytes = packs && weight_of(w, node, kernel) ? kernel->packed_bytes(&spec) : 0;
   spec.packed = node->packed_bytes > 0;
   node->scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
   return DP_OK;
@@ -151,18 +190,37 @@ static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
 // Nodes are described one by one; the memory for it goes back after so many.
 enum { NODES_AN_ARENA = 1024 };
 
-static const int32_t *count_readers(const dp_graph *graph) {
-  int32_t *readers = dp_alloc_n(graph->arena, (size_t)graph->model->n_variables, sizeof *readers);
+static int32_t *counts_of(dp_arena *arena, const dp_model *model) {
+  return dp_alloc_n(arena, (size_t)model->n_variables, sizeof(int32_t));
+}
+
+static void count_readers(const dp_graph *graph, int32_t *readers) {
   for (int32_t i = 0; i < graph->n_nodes; i++)
     for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
       const dp_value *v = graph->nodes[i]->inputs[k];
       if (v && v->kind == DP_VALUE_VARIABLE) readers[v->variable]++;
     }
-  return readers;
 }
 
-static dp_status choose_all(const dp_compile *compile, const dp_graph *graph) {
-  const work w = {compile, dp_kernels_threads(compile), count_readers(graph)};
+// Finds updates; one of several, or whose value others have too, counts as a use.
+static void count_updates(const dp_graph *graph, int32_t *uses, const dp_update **updates) {
+  int32_t *users = dp_alloc_n(graph->arena, (size_t)graph->n_values, sizeof *users);
+  for (int i = 0; i < graph->n_updates; i++) users[graph->updates[i].value->id]++;
+  for (int i = 0; i < graph->n_outputs; i++) users[graph->outputs[i].value->id]++;
+  for (int32_t i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
+      if (graph->nodes[i]->inputs[k]) users[graph->nodes[i]->inputs[k]->id]++;
+  for (int i = 0; i < graph->n_updates; i++) {
+    const dp_update *update = &graph->updates[i];
+    if (updates[update->variable] || users[update->value->id] > 1) uses[update->variable]++;
+    updates[update->variable] = update;
+  }
+}
+
+static dp_status choose_all(work w, const dp_graph *graph) {
+  int32_t *readers = counts_of(graph->arena, graph->model);
+  count_readers(graph, readers);
+  w.readers = readers;
   for (int32_t i = 0; i < graph->n_nodes; i += NODES_AN_ARENA) {
     dp_arena *scratch = dp_arena_create(0);
     if (!scratch) return dp_fail(DP_EX_MEMORY, "out of memory");
@@ -187,7 +245,15 @@ dp_status dp_kernels_hold_isa(const dp_compile *compile) {
 static dp_status run(dp_compile *compile) {
   DP_TRY(dp_kernels_hold_isa(compile));
   compile->unchanged = true;
-  for (int g = 0; g < compile->model->n_graphs; g++) DP_TRY(choose_all(compile, compile->model->graphs[g]));
+  const dp_model *model = compile->model;
+  int32_t *uses = counts_of(model->arena, model);
+  const dp_update **updates = dp_alloc_n(model->arena, (size_t)model->n_variables, sizeof *updates);
+  for (int g = 0; g < model->n_graphs && dp_options_infers(compile->options); g++) {
+    count_readers(model->graphs[g], uses);
+    count_updates(model->graphs[g], uses, updates);
+  }
+  const work w = {.compile = compile, .threads = dp_kernels_threads(compile), .uses = uses, .updates = updates};
+  for (int g = 0; g < model->n_graphs; g++) DP_TRY(choose_all(w, model->graphs[g]));
   return DP_OK;
 }
 

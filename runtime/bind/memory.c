@@ -209,8 +209,22 @@ typedef struct {
   bool write;
 } moving;
 
+static void move_blocks(const moving *m, char *storage) {
+  const dp_type *type = m->model->variables[m->variable].type;
+  int64_t extents[DP_MAX_RANK];
+  dp_shape_at(&type->shape, 0, extents);
+  if (m->write)
+    dp_lay_to_weight_blocks(dp_type_bytes(type->dtype), extents, m->whole, storage);
+  else
+    dp_lay_from_weight_blocks(dp_type_bytes(type->dtype), extents, storage, m->whole);
+}
+
 // Copies one device's shard, at `storage` on the host, from or to its region of the whole tensor.
 static void move_region(const moving *m, const dp_local *part, const dp_local *whole, char *storage) {
+  if (m->model->variables[m->variable].layout == DP_LAYOUT_OIHW16I32O) {
+    move_blocks(m, storage);
+    return;
+  }
   dp_region region = m->write ? dp_region_make(m->arena, part, whole) : dp_region_make(m->arena, whole, part);
   dp_region_apply(&region, DP_REGION_COPY, m->model->variables[m->variable].type->dtype, m->write ? storage : m->whole,
                   m->write ? m->whole : storage);
@@ -283,7 +297,7 @@ static dp_status move_shards(const moving *m) {
 static dp_status move_laid(void *arg) {
   moving *m = arg;
   const dp_type *type = m->model->variables[m->variable].type;
-  if (m->model->variables[m->variable].layout == DP_LAYOUT_PLAIN) return move_shards(m);
+  if (m->model->variables[m->variable].layout != DP_LAYOUT_NHWC) return move_shards(m);
   char *const plain = m->whole;
   const size_t element_bytes = dp_type_bytes(type->dtype);
   int64_t extents[DP_MAX_RANK];

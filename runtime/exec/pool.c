@@ -153,10 +153,16 @@ static void execute(dp_pool *pool, uint32_t code) {
   if (atomic_fetch_sub(&pool->state->parts[unit], 1) == 1) finish(pool, unit);
 }
 
+// Whether a part may be waiting. It only reads, so that workers without work do not take the counters from the others.
+static bool may_have_work(dp_pool *pool) {
+  return atomic_load(&pool->to_do) && atomic_load(&pool->head) < atomic_load(&pool->tail);
+}
+
 // Runs parts until none are ready. Returns whether it ran any.
 static bool run_one_part(dp_pool *pool) {
   uint32_t code;
   bool any = false;
+  if (!may_have_work(pool)) return false;
   atomic_fetch_add(&pool->inside, 1);
   while (atomic_load(&pool->to_do) && take_part(pool, &code)) {
     execute(pool, code);

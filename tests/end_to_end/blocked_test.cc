@@ -1,6 +1,9 @@
 // Images in blocks of channels (passes/emit/layout.c) change no result: plans for inference give the bits that plans in
 // which all tensors are plain give, on one device and several, for each number of samples. Sums over many channels are
 // taken in another order, which is the same on one device and several.
+#include <cstdio>
+#include <cstring>
+#include <regex>
 #include <set>
 
 #include "backends/cpu/target.h"
@@ -100,6 +103,95 @@ TEST(Blocked, ChangesNoBit) {
       Training a(blocked, options), b(plain, options);
       for (int64_t n : {6, 1, 5, 6, 2, 3, 1}) EXPECT_EQ(a.Infer(n, n), b.Infer(n, n)) << n;
     }
+}
+
+// The model with numbers instead of rules, those that another session has drawn, so that no program writes weights.
+std::string Given(const std::string &model, const Training &drawn) {
+  static const std::regex rule(R"(parameter (\S+): (\S+) = \w+\([^)]*\))");
+  std::string text;
+  auto from = model.begin();
+  for (std::sregex_iterator at(model.begin(), model.end(), rule), end; at != end; ++at) {
+    text.append(from, (*at)[0].first);
+    text += "parameter " + at->str(1) + ": " + at->str(2) + " = [";
+    for (double number : drawn.Numbers(at->str(1))) {
+      char digits[32];
+      snprintf(digits, sizeof digits, "%.9g,", number);
+      text += digits;
+    }
+    text.back() = ']';
+    from = (*at)[0].second;
+  }
+  return text.append(from, model.end());
+}
+
+bool HasTiles() { return dp_target_cpu.isa() && !strncmp(dp_target_cpu.isa(), "avx512", 6); }
+
+size_t CountLaid(const Plan &plan) {
+  size_t count = 0;
+  for (size_t v = 0; v < plan->n_variables; v++) count += plan->variables[v]->layout == DP__LAYOUT__OIHW16I32O;
+  return count;
+}
+
+// The model with outputs that read some weights too, which are then plain, and last by name.
+std::string Reading(std::string model, const std::vector<std::string> &weights) {
+  model.resize(model.rfind('}'));
+  for (const std::string &w : weights) model += "  z." + w + " = ReduceSum(" + w + ")\n  output z." + w + "\n";
+  return model + "}\n";
+}
+
+std::vector<double> First(std::vector<double> numbers, size_t count) {
+  numbers.resize(count);
+  return numbers;
+}
+
+// Weights lie as tiles read them, whether they are given or drawn; where others read them too, tiles pack them.
+TEST(Blocked, WeightsLieInBlocks) {
+  const Training training(Compile(kBlocks, "batch=6 mode=infer"));
+  const std::string given = Given(kBlocks, training), read = Reading(kBlocks, {"b.w", "c.w", "d.w"});
+  for (const char *options : {"", "threads=2", "strategy=data devices=3", "plain-weights=yes",
+                              "mesh=pipe:2 strategy=pipeline microbatches=1"}) {
+    SCOPED_TRACE(options);
+    const std::string common = std::string("batch=6 mode=infer ") + options;
+    const Plan laid = Compile(given, common), drawn = Compile(kBlocks, common), plain = Compile(read, common);
+    // b.w, c.w and d.w; others have no whole blocks
+    for (const Plan &plan : {laid, drawn}) EXPECT_EQ(CountLaid(plan), HasTiles() ? 3u : 0u);
+    EXPECT_EQ(CountLaid(plain), 0u);
+    Training a(laid), b(drawn), c(plain);
+    EXPECT_EQ(a.State(), c.State());
+    EXPECT_EQ(b.State(), c.State());
+    for (int64_t n : {6, 1, 5}) {
+      const std::vector<double> results = a.Infer(n, n);
+      EXPECT_EQ(results, b.Infer(n, n)) << n;
+      EXPECT_EQ(results, First(c.Infer(n, n), results.size())) << n;
+    }
+    const std::vector<double> before = a.Infer(0, 6);
+    std::vector<double> numbers = a.Numbers("b.w");
+    for (double &x : numbers) x = static_cast<float>(0.5 - x);
+    for (Training *one : {&a, &b, &c}) one->SetNumbers("b.w", numbers);
+    EXPECT_EQ(a.Numbers("b.w"), numbers);
+    const std::vector<double> after = a.Infer(0, 6);
+    EXPECT_NE(after, before);
+    EXPECT_EQ(after, b.Infer(0, 6));
+    EXPECT_EQ(after, First(c.Infer(0, 6), after.size()));
+  }
+}
+
+// What two nodes read, what devices have parts of, and first values that several variables share.
+TEST(Blocked, OthersDoNotLieInBlocks) {
+  const std::string common = "batch=6 mode=infer";
+  std::string twice = kBlocks;
+  const std::string d = "Conv(p, d.w)";
+  twice.replace(twice.find(d), d.size(), "Conv(p, c.w)");
+  EXPECT_EQ(CountLaid(Compile(twice, common)), HasTiles() ? 1u : 0u);
+  EXPECT_EQ(CountLaid(Compile(kBlocks, common)), HasTiles() ? 3u : 0u);
+  EXPECT_EQ(CountLaid(Compile(kBlocks, common + " layout=plain")), 0u);
+  EXPECT_EQ(CountLaid(Compile(kSplit, common + " mesh=tensor:2 strategy=manual")), 0u);
+  const std::string filled = std::regex_replace(kBlocks, std::regex(R"((32,1,1\] = )kaiming_uniform\(\))"), "$1ones");
+  const Plan plan = Compile(filled, common);
+  Training a(plan), b(Compile(Reading(filled, {"b.w", "c.w", "d.w"}), common));
+  EXPECT_EQ(a.State(), b.State());
+  const std::vector<double> results = a.Infer(0, 6);
+  EXPECT_EQ(results, First(b.Infer(0, 6), results.size()));
 }
 
 // Windows of one tap whose sums are of more channels than are added up at a time, and of several taps with a stride.

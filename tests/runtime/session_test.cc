@@ -72,6 +72,43 @@ TEST(Session, SeedsDiffer) {
   for (Session *s : {&zero, &other}) EXPECT_EQ(s->Floats("fc.bias"), (std::vector<float>{0.1f, -0.2f, 0.3f}));
 }
 
+// Two variables share one, which goes back to the system when both have it.
+TEST(Session, FirstValuesGoBackWhenVariablesHaveThem) {
+  enum { kCount = 8192, kPlace = 4 * kCount * sizeof(float) };
+  std::string numbers = "0";
+  for (int i = 1; i < kCount; i++) numbers += "," + std::to_string(i);
+  const std::string type = ": float32[" + std::to_string(kCount) + "] = [" + numbers + "]\n";
+  CompiledPlan compiled("model m {\n input x: float32[N," + std::to_string(kCount) + "]\n parameter a" + type +
+                            " parameter b" + type + " parameter c" + type +
+                            " s = Add(x, a)\n t = Add(s, c)\n y = Mul(t, b)\n output y\n}\n",
+                        "batch=1 mode=infer");
+  dp_arena *initial = dp_arena_create(0);
+  float *block = static_cast<float *>(dp_alloc(initial, 4 * kPlace));
+  for (size_t v = 0; v < compiled.plan->n_variables; v++) {
+    Dp__Variable *variable = compiled.plan->variables[v];
+    Dp__Tensor *tensor = variable->initial->tensor;
+    float *values = block + (*variable->name == 'b' ? 2 : 0) * (kPlace / sizeof(float));
+    ASSERT_EQ(tensor->raw.len, kCount * sizeof(float));
+    for (int i = 0; i < kCount; i++) values[i] = static_cast<float>(*variable->name == 'b' ? -i : i);
+    tensor->raw.data = reinterpret_cast<uint8_t *>(values);
+  }
+  for (dp_arena *given : {static_cast<dp_arena *>(nullptr), initial}) {
+    dp_session_options options = {};
+    options.initial = given;
+    Session session(compiled.plan, options);
+    ASSERT_EQ(session.error, "");
+    for (const char *name : {"a", "b", "c"}) {
+      const std::vector<float> values = session.Floats(name);
+      ASSERT_EQ(values.size(), size_t{kCount});
+      for (int i = 0; i < kCount; i++) ASSERT_EQ(values[static_cast<size_t>(i)], *name == 'b' ? -i : i) << name;
+    }
+    const int in_middle = kCount / 2;
+    EXPECT_EQ(block[in_middle], given ? 0 : in_middle);
+    EXPECT_EQ(block[2 * (kPlace / sizeof(float)) + in_middle], given ? 0 : -in_middle);
+  }
+  dp_arena_destroy(initial);
+}
+
 TEST(Session, ABatchWithoutSamples) {
   CompiledPlan compiled(kNetwork, "batch=6 strategy=data devices=2");
   Session session(compiled.plan);

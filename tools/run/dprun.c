@@ -29,8 +29,11 @@ static dp_status load_weights(const dp_dprun *run) {
 
 static dp_status open_session(dp_dprun *run) {
   const dp_dprun_options *o = run->options;
-  const dp_session_options options = {
-      .workers = (int)o->threads, .seed = o->seed, .trace = o->trace != NULL, .check_finite = o->watch.check_nan};
+  const dp_session_options options = {.workers = (int)o->threads,
+                                      .seed = o->seed,
+                                      .trace = o->trace != NULL,
+                                      .check_finite = o->watch.check_nan,
+                                      .initial = run->initial};
   const dp_backend *backend;
   DP_TRY(dp_dprun_device_open(o, run->plan, run->place.number > 0, &backend));
   DP_TRY(dp_session_create(run->plan, backend, &options, &run->session));

@@ -1,9 +1,10 @@
 // Conv of float32 images in blocks of 16 channels (DP_LAYOUT_NCHW16C), by tiles of windows whose sums stay in registers
 // (backends/cpu/vector/conv_tile.h).
 //
-// Weights are packed in the order in which tiles read them. The tiles of a group are computed for some blocks of x
-// before the next ones: all of them but the first find these blocks' weights in the cache, and bring the next ones
-// there. So weights are read once where planes are small, as in a network's last layers, which have most of them.
+// Weights are packed in the order in which tiles read them, or lie so (DP_LAYOUT_OIHW16I32O). The tiles of a group are
+// computed for some blocks of x before the next ones: all of them but the first find these blocks' weights in the
+// cache, and bring the next ones there. So weights are read once where planes are small, as in a network's last layers,
+// which have most of them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,12 +68,16 @@ static bool copies_little(const dp_conv_division *d) {
          copy <= MOST_COPIED * (double)(d->window.x[0] * d->window.x[1] + d->window.y[0] * d->window.y[1]);
 }
 
+static bool is_in_order(const dp_kernel_spec *spec) {
+  return spec->packed || spec->inputs[1].layout == DP_LAYOUT_OIHW16I32O;
+}
+
 static bool match(const dp_kernel_spec *spec) {
   const dp_kernel_operand *w = &spec->inputs[1];
   dp_conv_division d;
   if (!is_avx512(spec) || !lies_well(&spec->inputs[0]) || !lies_well(&spec->outputs[0]) ||
-      w->layout != DP_LAYOUT_PLAIN || !has_planes(&w->local) || dp_node_int(spec->node, "group", 1) != 1 ||
-      !is_moderate(spec))
+      (w->layout != DP_LAYOUT_PLAIN && w->layout != DP_LAYOUT_OIHW16I32O) || !has_planes(&w->local) ||
+      dp_node_int(spec->node, "group", 1) != 1 || !is_moderate(spec))
     return false;
   dp_status status = dp_conv_division_make(spec, &d);
   const dp_conv_piece first = status ? (dp_conv_piece){0} : dp_conv_division_tile(&d, 0);
@@ -88,7 +93,7 @@ static bool is_uneven(const dp_local *local, int dim) { return local->k[dim] % l
 // Of a part, in floats: the copy of x, the weights of a pair unless all are packed, a block of y that nobody reads.
 static int64_t part_floats(const dp_kernel_spec *spec, const dp_conv_division *d) {
   const bool uneven = is_uneven(&spec->inputs[0].local, 1) || is_uneven(&spec->inputs[1].local, 0);
-  return dp_conv_division_copy(d, uneven) + (spec->packed ? 0 : dp_conv_division_weights(d)) +
+  return dp_conv_division_copy(d, uneven) + (is_in_order(spec) ? 0 : dp_conv_division_weights(d)) +
          (uneven || d->y_channels % (2 * BLOCK) ? DP_CONV_TILE_MOST * BLOCK : 0);
 }
 
@@ -233,8 +238,9 @@ static void compute_part(const dp_kernel_spec *spec, const conv_state *s, const 
   const dp_conv_part part = dp_conv_division_part(d, number);
   const int64_t weights = dp_conv_division_weights(d);
   const int64_t x_plane = d->window.x[0] * d->window.x[1], y_plane = d->window.y[0] * d->window.y[1];
+  const bool in_order = is_in_order(spec);
   const float *w = in[1], *bias = spec->n_inputs > 2 ? in[2] : NULL;
-  float *copy = scratch, *own = copy + dp_conv_division_copy(d, false), *spare = own + (spec->packed ? 0 : weights);
+  float *copy = scratch, *own = copy + dp_conv_division_copy(d, false), *spare = own + (in_order ? 0 : weights);
   float last_bias[2 * BLOCK] = {0};
   for (int64_t n = 0; n < d->samples && part.pair < part.pair_end; n++) {
     const float *x = (const float *)in[0] + n * x_plane * d->x_channels;
@@ -242,19 +248,19 @@ static void compute_part(const dp_kernel_spec *spec, const conv_state *s, const 
     for (int64_t pair = part.pair; pair < part.pair_end; pair++) {
       const bool half = (pair + 1) * 2 * BLOCK > d->y_channels;
       float *to = y + (n * d->y_channels + pair * 2 * BLOCK) * y_plane;
-      if (!spec->packed) pack_pair(d, w, pair, own);
+      if (!in_order) pack_pair(d, w, pair, own);
       if (half && bias) memcpy(last_bias, bias + pair * 2 * BLOCK, BLOCK * sizeof *bias);
       const pair_work work = {.state = s,
                               .part = &part,
                               .x = d->copied ? copy : x,
                               .skipped = d->copied ? part.line * d->columns * BLOCK : 0,
-                              .w = spec->packed ? w + pair * weights : own,
+                              .w = in_order ? w + pair * weights : own,
                               .bias = !bias  ? NULL
                                       : half ? last_bias
                                              : bias + pair * 2 * BLOCK,
                               .y = {to, half ? spare : to + BLOCK * y_plane},
                               .half = half};
-      compute_pair(&work, pair + 1 < part.pair_end && spec->packed ? work.w + weights : work.w);
+      compute_pair(&work, pair + 1 < part.pair_end && in_order ? work.w + weights : work.w);
     }
   }
 }
@@ -282,6 +288,7 @@ const dp_kernel dp_kernel_fast_blocked_Conv = {
     .packs = 1,
     .packed_bytes = packed_bytes,
     .pack = pack,
+    .lays = DP_LAYOUT_OIHW16I32O,
     .parts = true,
     .isa = true,
     .shares_state = true,

@@ -22,6 +22,7 @@ const dp_kernel dp_kernel_reference_dp_Fill = {
     .op = "Fill",
     .domain = "dp",
     .types = DP_STORED,
+    .lays = DP_LAYOUT_OIHW16I32O,
     .parts = true,
     .run = run,
 };

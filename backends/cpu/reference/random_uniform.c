@@ -12,6 +12,7 @@ const dp_kernel dp_kernel_reference_dp_RandomUniform = {
     .name = "cpu.reference.dp.RandomUniform",
     .op = "RandomUniform",
     .domain = "dp",
+    .lays = DP_LAYOUT_OIHW16I32O,
     .parts = true,
     .run = run,
 };

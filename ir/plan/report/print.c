@@ -297,7 +297,7 @@ static void print_variable(const printer *p, const Dp__Variable *variable) {
   fputs(": ", p->out);
   print_type(p, variable->type);
   print_placements(p, variable->n_placements, variable->placements);
-  if (variable->layout == DP__LAYOUT__NHWC) fputs(" nhwc", p->out);
+  if (variable->layout) fprintf(p->out, " %s", dp_text_layouts[dp_plan_to_layout(variable->layout)]);
   print_bytes(p, variable->offloaded ? DP__SPACE__OFFLOAD : DP__SPACE__PERSISTENT, variable->offset, variable->bytes);
   for (size_t i = 0; i < variable->n_stages; i++)
     fprintf(p->out, "%s%u", i ? ", " : ", on stage ", variable->stages[i]);

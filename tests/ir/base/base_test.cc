@@ -92,6 +92,28 @@ TEST(Arena, GrownArraysGiveBackWhatTheyOutgrew) {
   dp_arena_destroy(arena);
 }
 
+TEST(Arena, DiscardsWholePagesOfLargeBlocks) {
+  dp_arena *arena = dp_arena_create(0);
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), bytes = 256 * page;
+  char *small = static_cast<char *>(dp_alloc(arena, 100)), *large = static_cast<char *>(dp_alloc(arena, bytes));
+  memset(small, 1, 100);
+  memset(large, 1, bytes);
+  const size_t before = dp_arena_bytes(arena);
+  dp_arena_discard(arena, small, 100);
+  dp_arena_discard(arena, large + bytes / 2, bytes);  // beyond the block
+  EXPECT_EQ(std::count(large, large + bytes, 1), static_cast<ptrdiff_t>(bytes));
+  dp_arena_discard(arena, large + page / 2, 100 * page);
+  const ptrdiff_t left = std::count(large, large + bytes, 1);
+  EXPECT_GE(left, static_cast<ptrdiff_t>(156 * page));
+  EXPECT_LE(left, static_cast<ptrdiff_t>(158 * page));
+  EXPECT_EQ(std::count(large, large + page / 2, 1), static_cast<ptrdiff_t>(page / 2));
+  EXPECT_EQ(std::count(large + page / 2 + 100 * page, large + bytes, 1),
+            static_cast<ptrdiff_t>(bytes - page / 2 - 100 * page));
+  EXPECT_EQ(std::count(small, small + 100, 1), 100);
+  EXPECT_EQ(dp_arena_bytes(arena), before);
+  dp_arena_destroy(arena);
+}
+
 TEST(Arena, OneWithinGoesBackAlone) {
   dp_arena *outer = dp_arena_create(0);
   dp_alloc(outer, 100);

@@ -135,6 +135,55 @@ TEST(Layout, OthersDoNotLieInBlocks) {
   refused("mesh=tensor:3 strategy=manual", {"h", "r"}, DP__LAYOUT__NCHW8C);   // 10 or 11
 }
 
+// A weight that no program writes, and one that is drawn; the first axis may split a third one.
+std::string WeightsText() {
+  std::string numbers;
+  for (int i = 0; i < 32 * 16; i++) numbers += i ? ",1" : "1";
+  std::string short_of = numbers.substr(0, 2 * 24 * 16 - 1);
+  return "model weights {\n input x: float32[N,16,6,6]\n parameter given: float32[32,16,1,1] = [" + numbers +
+         "]\n parameter split: float32[32,16,1,1] = [" + numbers +
+         "] shard(tensor=0)\n parameter part: float32[24,16,1,1] = [" + short_of +
+         "]\n parameter drawn: float32[32,16,1,1] = kaiming_uniform()\n a = Conv(x, given)\n b = Conv(x, split)\n"
+         " c = Conv(x, part)\n d = Conv(x, drawn)\n output a\n output b\n output c\n output d\n}\n";
+}
+
+// Says that a variable lies in blocks of weights, in the plan's table and as programs find and leave it.
+Verdict CheckWeight(const char *name, bool storage, bool programs) {
+  return CheckDamaged(
+      WeightsText().c_str(), "batch=6 no-fuse=yes mode=infer mesh=tensor:2 strategy=manual", [&](Dp__Plan *p) {
+        for (size_t v = 0; v < p->n_variables; v++)
+          if (!strcmp(p->variables[v]->name, name))
+            p->variables[v]->layout = storage ? DP__LAYOUT__OIHW16I32O : DP__LAYOUT__LAYOUT_NONE;
+        for (size_t q = 0; q < p->roles[0]->n_programs; q++) {
+          Dp__Program *program = p->roles[0]->programs[q];
+          const auto lay = [&](size_t count, Dp__Update *const *updates) {
+            for (size_t i = 0; i < count; i++)
+              if (!strcmp(p->variables[updates[i]->variable]->name, name))
+                program->tensors[updates[i]->value]->layout = programs ? DP__LAYOUT__OIHW16I32O : DP__LAYOUT__PLAIN;
+          };
+          lay(program->n_entry, program->entry);
+          lay(program->n_exit, program->exit);
+        }
+      });
+}
+
+TEST(Layout, WeightsMayLieInWholeBlocks) {
+  EXPECT_EQ(CheckWeight("given", true, true).message, "");
+  EXPECT_EQ(CheckWeight("given", false, false).message, "");
+  EXPECT_EQ(CheckWeight("given", true, false).rule, "TENSOR.LAYOUT");
+  EXPECT_EQ(CheckWeight("given", false, true).rule, "TENSOR.LAYOUT");
+  EXPECT_EQ(CheckWeight("drawn", true, true).message, "");
+  EXPECT_EQ(CheckWeight("drawn", true, false).rule, "TENSOR.LAYOUT");
+  for (const char *name : {"split", "part"}) {
+    const Verdict v = CheckWeight(name, true, true);
+    EXPECT_EQ(v.rule, "TENSOR.LAYOUT") << name;
+    EXPECT_NE(v.message.find("blocks of weights"), std::string::npos) << v.message;
+  }
+  const Verdict image = CheckBlocks("", {"h"}, DP__LAYOUT__OIHW16I32O);
+  EXPECT_EQ(image.rule, "TENSOR.LAYOUT");
+  EXPECT_NE(image.message.find("blocks of weights"), std::string::npos) << image.message;
+}
+
 TEST(Layout, BlocksOfOneSizeAreNotThoseOfAnother) {
   const Verdict v = CheckDamaged(kWide, "batch=6 no-fuse=yes mode=infer", [](Dp__Plan *p) {
     Dp__Program *infer = MakePlain(p);

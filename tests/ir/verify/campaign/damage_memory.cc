@@ -108,7 +108,7 @@ Image ChooseImage(Edit &e) {
 
 // Says that it lies in another layout than it does, any of them.
 void Turn(Edit &e, Dp__DeviceTensor *t) {
-  const int others = DP__LAYOUT__NCHW16C - DP__LAYOUT__PLAIN, was = t->layout - DP__LAYOUT__PLAIN;
+  const int others = DP__LAYOUT__OIHW16I32O - DP__LAYOUT__PLAIN, was = t->layout - DP__LAYOUT__PLAIN;
   t->layout = static_cast<Dp__Layout>(DP__LAYOUT__PLAIN +
                                       (was + 1 + static_cast<int>(e.UpTo(static_cast<size_t>(others)))) % (others + 1));
 }

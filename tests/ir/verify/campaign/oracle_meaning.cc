@@ -118,6 +118,11 @@ int64_t Machine::StoredIndex(const Dp__Variable *storage, const dp_local &local,
                   n = at / e[1] / e[3] / e[2];
     at = ((n * e[1] + c) * e[2] + h) * e[3] + w;
   }
+  if (storage->layout == DP__LAYOUT__OIHW16I32O && local.rank == 4) {
+    const int64_t *e = local.extents, tap = at / (16 * 32) % (e[2] * e[3]), block = at / (16 * 32) / (e[2] * e[3]),
+                  o = block / (e[1] / 16) * 32 + at % 32, i = block % (e[1] / 16) * 16 + at / 32 % 16;
+    at = (o * e[1] + i) * e[2] * e[3] + tap;
+  }
   return WholeIndex(local, at);
 }
 
@@ -205,6 +210,10 @@ void Machine::Write(const Operand &x, size_t device, const uint8_t *from) {
 // The place of element (n, c, h, w) of an image of these extents.
 static int64_t PlaceOf(Dp__Layout layout, const int64_t e[4], int64_t n, int64_t c, int64_t h, int64_t w) {
   if (layout == DP__LAYOUT__NHWC) return ((n * e[2] + h) * e[3] + w) * e[1] + c;
+  if (layout == DP__LAYOUT__OIHW16I32O) {
+    Check(e[0] % 32 == 0 && e[1] % 16 == 0, "part of a block of weights");
+    return ((((n / 32 * (e[1] / 16) + c / 16) * e[2] + h) * e[3] + w) * 16 + c % 16) * 32 + n % 32;
+  }
   const int64_t block = layout == DP__LAYOUT__NCHW8C ? 8 : 16;
   Check(e[1] % block == 0, "part of a block");
   return (((n * (e[1] / block) + c / block) * e[2] + h) * e[3] + w) * block + c % block;
