@@ -106,6 +106,14 @@ static bool shares(const work *w, const dp_node *node, const dp_value *x) {
   return b->n_views < DP_LIMIT_VIEWS;
 }
 
+// Whether another operand has the bytes of operand k: it is the same value, or a view of it, or both are views.
+static bool is_read_beside(const work *w, const dp_node *node, int k) {
+  const int32_t b = w->block_of[node->inputs[k]->id];
+  for (int i = 0; i < node->n_inputs; i++)
+    if (i != k && node->inputs[i] && w->block_of[node->inputs[i]->id] == b) return true;
+  return false;
+}
+
 static bool has_as_many(const dp_shape *a, const dp_shape *b) {
   dp_dim x, y;
   if (dp_shape_equal(a, b)) return true;
@@ -139,7 +147,7 @@ static bool works_on_parts(const dp_graph *body) {
 }
 
 // Whether the region, all members of which work on rows or channels, can put result k where operand o is: no member
-// reads that any more when it is written, and no other result lies there.
+// reads that any more when it is written, and no other operand or result lies there.
 static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
   const dp_value *x = node->inputs[o], *y = node->outputs[k];
   for (int other = 0; other < k; other++)
@@ -147,7 +155,8 @@ static bool region_replaces(const work *w, const dp_node *node, int k, int o) {
   if (x->type->dtype != y->type->dtype || x->bytes != y->bytes || !dp_shape_equal(&x->type->shape, &y->type->shape) ||
       x->layout != y->layout)
     return false;
-  if (w->block_of[x->id] < 0 || w->joined_by[y->id] || !dies_at(w, &w->blocks[w->block_of[x->id]], node)) return false;
+  if (w->block_of[x->id] < 0 || w->joined_by[y->id] || is_read_beside(w, node, o)) return false;
+  if (!dies_at(w, &w->blocks[w->block_of[x->id]], node)) return false;
   bool first = false;
   const int32_t written = node->body->outputs[k].value->producer->id, read = last_reader(node->body, o, &first);
   return read < written || (read == written && first);
@@ -159,8 +168,7 @@ static bool takes_over(const work *w, const dp_node *node, int k) {
   if (x->layout != y->layout) return false;
   // What is broadcast may have a shard's bytes by chance.
   if (node->kernel && !has_as_many(&x->type->shape, &y->type->shape)) return false;
-  for (int i = 0; i < node->n_inputs; i++)
-    if (i != k && node->inputs[i] == x) return false;
+  if (is_read_beside(w, node, k)) return false;
   if (node->kernel && w->joined_by[y->id]) return false;  // its offset is in its bucket
   return works_in_place(w, node, k) && (shares(w, node, x) || dies_at(w, &w->blocks[w->block_of[x->id]], node));
 }

@@ -262,6 +262,35 @@ TEST(BatchRegions, LeaveOperandsThatCameToBe) {
   }
 }
 
+// What is made again, from the statistics that were kept, has the bits of what Relu had made. Wherever numbers are
+// computed in another type, one in some ten thousand comes out as its neighbour.
+TEST(BatchRegions, MakeReluAgain) {
+  ASSERT_EQ(OpenDevice(), "");
+  const std::vector<int64_t> x = {48, 8, 24, 24}, channels = {8};
+  for (dp_dtype dtype : {DP_BFLOAT16, DP_FLOAT16})
+    for (bool channels_last : {false, true}) {
+      SCOPED_TRACE(testing::Message() << dtype << " " << channels_last);
+      RegionBuilder b(5);
+      std::vector<int> in = {b.Operand(dtype, x)};
+      for (int i = 0; i < 4; i++) in.push_back(b.Operand(DP_FLOAT32, channels));
+      const int normalized =
+          b.Add("", "BatchNormalization", in, dtype, x, false, {RegionBuilder::Int("training_mode", 1)});
+      for (int k = 0; k < 2; k++) b.AddResult(DP_FLOAT32, channels, false);
+      const int mean = b.AddResult(DP_FLOAT32, channels, false), invstd = b.AddResult(DP_FLOAT32, channels, false);
+      const int relu = b.Add("", "Relu", {normalized}, dtype, x, true);
+      b.Add("dp", "BatchNormalizationReluGrad", {in[0], in[1], in[2], mean, invstd, b.Operand(dtype, x)}, dtype, x,
+            false);
+      for (int k = 0; k < 2; k++) b.AddResult(DP_FLOAT32, channels, false);
+      const int again = b.AddResult(dtype, x, true);
+      b.Number();
+      for (dp_kernel_operand &o : b.values)
+        if (channels_last && o.local.rank == 4) o.layout = DP_LAYOUT_NHWC;
+      ASSERT_LT(relu, again);
+      const std::vector<Tensor> made = OneByOne(&b, b.Tensors(0, b.n_inputs));
+      EXPECT_TRUE(made[0].bytes == made[1].bytes);
+    }
+}
+
 // No shard may need more scratch than a larger one, which plans count on: neither of fewer channels nor of fewer
 // samples. The gradient of Relu leaves bits there.
 TEST(BatchRegions, NoShardNeedsMoreScratch) {

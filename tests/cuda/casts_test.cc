@@ -39,7 +39,9 @@ void Build(RegionBuilder *b, int pairs) {
 }
 
 void AddSpecial(std::vector<Tensor> *in) {
-  const double special[] = {NAN, INFINITY, -INFINITY, 3.4e38, 65519, 65520, 1e-8, -0.0};
+  // The last two lie just above the middle of two neighbours of 16 bits, so near that float32 has the middle itself.
+  const double special[] = {
+      NAN, INFINITY, -INFINITY, 3.4e38, 65519, 65520, 1e-8, -0.0, 1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-11 + 0x1p-40};
   for (Tensor &x : *in)
     for (int64_t k = 0; k < std::min<int64_t>(x.Count(), std::size(special)); k++)
       if (x.Count() > 7) x.Set(k, special[k]);

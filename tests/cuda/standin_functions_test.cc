@@ -167,6 +167,18 @@ TEST_F(Functions, ABarrierNeedsABlockKernel) {
   EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED).find("f has a barrier"), std::string::npos);
 }
 
+TEST_F(Functions, ABarrierIsTheSameForAll) {
+  for (const char *threads : {"% 2", "/ 32"}) {  // of a warp, and of warps
+    Make("DP_BLOCK_KERNEL", std::string("if (dp_thread() ") + threads + ")\n  dp_barrier();\nelse\n  dp_barrier();\n");
+    EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED, 1, 64).find("come to different ones"), std::string::npos);
+    Try(cu.cuModuleUnload(module_));
+  }
+  // Some go round more often.
+  Make("DP_BLOCK_KERNEL",
+       "for (int i = 0; i <= dp_thread() % 2; i++)\n  dp_barrier();\na.out[0] = 1;\ndp_barrier();\n");
+  EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED).find("come to different ones"), std::string::npos);
+}
+
 // ---- the threads of a warp ------------------------------------------------------------------------------------------
 
 // Numbers whose sum depends on the order: the order is that of pairs 16, 8, 4, 2 and 1 apart.
@@ -218,6 +230,11 @@ TEST_F(Functions, AWarpSharesNaNAndInfinity) {
 TEST_F(Functions, AWarpIsWhole) {
   Make("DP_BLOCK_KERNEL", "if (dp_thread() < 20) a.out[0] = (int)dp_warp_sum(1);\n");
   EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED).find("some threads of the warp do not come"), std::string::npos);
+}
+
+TEST_F(Functions, AWarpsWorkIsTheSameForAll) {
+  Make("DP_BLOCK_KERNEL", "a.out[0] = (int)(dp_thread() % 2 ? dp_warp_sum(1) : dp_warp_max(1));\n");
+  EXPECT_NE(Failure(CUDA_ERROR_LAUNCH_FAILED).find("come to different lines"), std::string::npos);
 }
 
 TEST_F(Functions, ABlockOfWarpsIsWhole) {
@@ -276,6 +293,37 @@ TEST_F(Functions, LaunchesAreChecked) {
   EXPECT_EQ(Run(1, 1025, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(Run(0x80000000u, 1, 0), CUDA_ERROR_INVALID_VALUE);
   Try(Run(1, 1024, 0));
+}
+
+TEST_F(Functions, AreBounded) {
+  function_ =
+      Load(kArguments + "#define NAME f\nDP_BOUNDED_KERNEL(operands, 64, 2) { a.out[0] = 1; }\n", "f", &module_);
+  Try(Run(1, 64, 0));
+  EXPECT_EQ(Run(1, 96, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Functions, SharedMemoryAndArgumentsAreLimited) {
+  const auto loads = [&](const std::string &text) {
+    std::vector<char> image = Compile(text);
+    CUmodule module = nullptr;
+    CUfunction function;
+    CUresult result = CUDA_SUCCESS;
+    const std::string said = Said([&] {
+      result = cu.cuModuleLoadData(&module, image.data());
+      if (!result) result = cu.cuModuleGetFunction(&function, module, "f");
+    });
+    if (module) Try(cu.cuModuleUnload(module));
+    EXPECT_EQ(result, said.empty() ? CUDA_SUCCESS : CUresult(200)) << said;
+    return said.empty();
+  };
+  for (const bool more : {false, true}) {
+    const std::string shared = std::to_string((48 << 10) + more), arguments = std::to_string(4096 + more);
+    EXPECT_EQ(loads(Function("DP_BLOCK_KERNEL",
+                             "DP_SHARED char x[" + shared + "];\nx[a.n] = 1;\ndp_barrier();\na.out[0] = x[0];\n")),
+              !more);
+    EXPECT_EQ(loads("typedef struct { char all[" + arguments + "]; } large;\n#define NAME f\nDP_KERNEL(large) {}\n"),
+              !more);
+  }
 }
 
 // ---- modules --------------------------------------------------------------------------------------------------------

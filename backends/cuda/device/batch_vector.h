@@ -1,9 +1,10 @@
 // What a thread of batch normalization reads and writes at once: VECTOR neighbours.
 //
 // x, y and their gradients are of type T, all else of U; GET_U and PUT_U are to U what GET and PUT are to T. Where
-// planes are neighbours everything is computed in float64, whatever these are: sums of a million elements need it, and
-// so does x - mean where the mean is large. A GPU for training converts 16 elements a clock and multiprocessor, and
-// adds more; that is less time than memory takes for them. Where channels are neighbours batch_rows.h says what is not.
+// planes are neighbours everything is computed in float64, whatever these are, and REAL is double: sums of a million
+// elements need it, and so does x - mean where the mean is large. A GPU for training converts 16 elements a clock and
+// multiprocessor, and adds more; that is less time than memory takes for them. Where channels are neighbours
+// batch_rows.h says what is not.
 #ifndef DP_BACKENDS_CUDA_DEVICE_BATCH_VECTOR_H
 #define DP_BACKENDS_CUDA_DEVICE_BATCH_VECTOR_H
 

@@ -1,4 +1,4 @@
-// Casts tensors of type U to type T.
+// Casts tensors of type U to type T. BY_FLOAT(x): x, or a float that rounds to T as x does.
 #include "backends/cuda/device/casts.h"
 #include "backends/cuda/device/table.h"
 #include "backends/cuda/device/vectors.h"
@@ -23,10 +23,10 @@ DP_BOUNDED_KERNEL(dp_casts_arguments, DP_CASTS_THREADS, 4) {
       const LOCAL(read) r = *(const LOCAL(read) *)(from + i);
       LOCAL(written) w;
       DP_UNROLL
-      for (int l = 0; l < DP_CASTS_AT_ONCE; l++) w.e[l] = PUT(GET_U(r.e[l]));
+      for (int l = 0; l < DP_CASTS_AT_ONCE; l++) w.e[l] = PUT(BY_FLOAT(GET_U(r.e[l])));
       *(LOCAL(written) *)(to + i) = w;
     } else {
-      for (dp_i64 l = i; l < i + DP_CASTS_AT_ONCE && l < x.count; l++) to[l] = PUT(GET_U(from[l]));
+      for (dp_i64 l = i; l < i + DP_CASTS_AT_ONCE && l < x.count; l++) to[l] = PUT(BY_FLOAT(GET_U(from[l])));
     }
   }
 }

@@ -56,13 +56,15 @@ static __device__ __forceinline__ dp_u64 dp_claim(dp_u64 *at, dp_u64 value) {
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-// What runs the functions supplies these, and calls NAME_entry for every thread.
+// What runs the functions supplies these, and calls NAME_entry for every thread; a block has NAME_bound at most. line:
+// of the text, so that it sees whether threads come to the same place.
 int dp_thread(void), dp_threads(void);
 dp_i64 dp_block(void), dp_blocks(void);
-void dp_barrier(void);
+void dp_barrier_at(int line);
+#define dp_barrier() dp_barrier_at(__LINE__)
 // Sets all[i] to the value of the warp's thread i, when all of its threads have come here. all: (DP_WARP)
-void dp_warp_share(double value, double *all);
-#define DP_ENTRY(ARGUMENTS, TOGETHER)                                                              \
+void dp_warp_share(double value, double *all, int line);
+#define DP_ENTRY(ARGUMENTS, TOGETHER, MOST)                                                        \
   static void NAME(const ARGUMENTS a);                                                             \
   void DP_CONCATENATE(NAME, entry)(const void *arguments);                                         \
   void DP_CONCATENATE(NAME, entry)(const void *arguments) { NAME(*(const ARGUMENTS *)arguments); } \
@@ -70,10 +72,12 @@ void dp_warp_share(double value, double *all);
   const int DP_CONCATENATE(NAME, together) = TOGETHER;                                             \
   extern const unsigned DP_CONCATENATE(NAME, bytes);                                               \
   const unsigned DP_CONCATENATE(NAME, bytes) = sizeof(ARGUMENTS);                                  \
+  extern const int DP_CONCATENATE(NAME, bound);                                                    \
+  const int DP_CONCATENATE(NAME, bound) = MOST;                                                    \
   static void NAME(const ARGUMENTS a)
-#define DP_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 0)
-#define DP_BLOCK_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 1)
-#define DP_BOUNDED_KERNEL(ARGUMENTS, THREADS, BLOCKS) DP_ENTRY(ARGUMENTS, 1)
+#define DP_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 0, 1024)
+#define DP_BLOCK_KERNEL(ARGUMENTS) DP_ENTRY(ARGUMENTS, 1, 1024)
+#define DP_BOUNDED_KERNEL(ARGUMENTS, THREADS, BLOCKS) DP_ENTRY(ARGUMENTS, 1, THREADS)
 #define DP_DEVICE static inline
 #define DP_INFINITY ((double)INFINITY)
 #define DP_NAN ((double)NAN)
@@ -120,7 +124,7 @@ DP_DEVICE dp_i64 dp_stride(void) { return dp_blocks() * dp_threads(); }
 #define DP_WARP_TREE(TYPE, NAME_OF, JOIN)                                    \
   DP_DEVICE TYPE NAME_OF(TYPE value) {                                       \
     double all[DP_WARP];                                                     \
-    dp_warp_share(value, all);                                               \
+    dp_warp_share(value, all, __LINE__);                                     \
     for (int apart = DP_WARP / 2; apart > 0; apart /= 2)                     \
       for (int i = 0; i < apart; i++) all[i] = JOIN(all[i], all[i + apart]); \
     return (TYPE)all[0];                                                     \
@@ -132,11 +136,11 @@ DP_DEVICE dp_i64 dp_stride(void) { return dp_blocks() * dp_threads(); }
 #define DP_WARP_FIRST(TYPE, NAME_OF) \
   DP_DEVICE TYPE NAME_OF(TYPE value) { return __shfl_sync(0xffffffffu, value, 0); }
 #else
-#define DP_WARP_FIRST(TYPE, NAME_OF)   \
-  DP_DEVICE TYPE NAME_OF(TYPE value) { \
-    double all[DP_WARP];               \
-    dp_warp_share(value, all);         \
-    return (TYPE)all[0];               \
+#define DP_WARP_FIRST(TYPE, NAME_OF)     \
+  DP_DEVICE TYPE NAME_OF(TYPE value) {   \
+    double all[DP_WARP];                 \
+    dp_warp_share(value, all, __LINE__); \
+    return (TYPE)all[0];                 \
   }
 #endif
 

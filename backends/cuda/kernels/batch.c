@@ -96,7 +96,8 @@ static void find_around(const dp_kernel_spec *spec, int vector, around *sums, ar
 static dp_status add_function(const dp_kernel_spec *spec, int vector, const char *what, const around *does,
                               const char *source, const dp_cuda_function **made) {
   const dp_dtype dtype = spec->inputs[0].dtype;
-  const bool wide = dp_type_bytes(dtype) > 2 || spec->inputs[1].dtype == DP_FLOAT64;
+  const bool nhwc = spec->inputs[0].layout == DP_LAYOUT_NHWC;
+  const bool wide = !nhwc || dp_type_bytes(dtype) > 2 || spec->inputs[1].dtype == DP_FLOAT64;
   const char *real = wide ? "double" : "float";
   char name[64], defines[512];
   snprintf(name, sizeof name, "%s%s", spec->op->name, what);

@@ -59,8 +59,10 @@ static dp_status add_member(const dp_kernel_region *r, int m, casts_state *s) {
   s->group_of[m] = g;
   if (g < s->n_groups) return DP_OK;
   s->groups[s->n_groups++] = (launch_group){.from = from, .to = to};
+  const bool rounds = from == DP_FLOAT64 && dp_type_bytes(to) == 2;
   char defines[512];
-  snprintf(defines, sizeof defines, "%s%s", dp_cuda_type_of(to)->defines, dp_cuda_type_of(from)->second);
+  snprintf(defines, sizeof defines, "%s%s#define BY_FLOAT(x) %s(x)\n", dp_cuda_type_of(to)->defines,
+           dp_cuda_type_of(from)->second, rounds ? "dp_round_to_odd" : "");
   return dp_cuda_function_add("Casts", defines, dp_cuda_source_casts, &s->groups[g].function);
 }
 

@@ -14,6 +14,7 @@ typedef enum { RUNS, AT_BARRIER, MEETS_WARP, RETURNED } stop;
 
 static standin_fiber scheduler, fibers[STANDIN_MOST_THREADS];
 static stop stops[STANDIN_MOST_THREADS];
+static int lines[STANDIN_MOST_THREADS];  // of the function's text, where they are at a barrier or meet their warp
 // What the threads of a warp share. Whoever is ahead writes the other half: it comes back to the first when all have
 // read it.
 static double shared[2][STANDIN_MOST_THREADS];
@@ -26,26 +27,27 @@ static void refuse(const char *what) {
 
 // ---- what functions call: backends/cuda/device/prelude.h ------------------------------------------------------------
 
-DP_STANDIN_EXPORT void dp_barrier(void);
-DP_STANDIN_EXPORT void dp_warp_share(double value, double *all);
+DP_STANDIN_EXPORT void dp_barrier_at(int line);
+DP_STANDIN_EXPORT void dp_warp_share(double value, double *all, int line);
 
-STANDIN_LEFT static void stop_at(stop where) {
+STANDIN_LEFT static void stop_at(stop where, int line) {
   stops[standin_now.thread] = where;
+  lines[standin_now.thread] = line;
   standin_fiber_switch(&fibers[standin_now.thread], &scheduler);
 }
 
-STANDIN_LEFT void dp_barrier(void) {
+STANDIN_LEFT void dp_barrier_at(int line) {
   if (!standin_now.launch->function->together) refuse("has a barrier, so it must be a DP_BLOCK_KERNEL");
-  stop_at(AT_BARRIER);
+  stop_at(AT_BARRIER, line);
 }
 
-STANDIN_LEFT void dp_warp_share(double value, double *all) {
+STANDIN_LEFT void dp_warp_share(double value, double *all, int line) {
   const int thread = standin_now.thread;
   if (!standin_now.launch->function->together) refuse("has a warp's work, so it must be a DP_BLOCK_KERNEL");
   if (standin_now.launch->threads % WARP) refuse("has a warp's work, and a block of it has a part of a warp");
   double *half = shared[meetings[thread]++ % 2];
   half[thread] = value;
-  stop_at(MEETS_WARP);
+  stop_at(MEETS_WARP, line);
   memcpy(all, &half[thread - thread % WARP], WARP * sizeof *all);
 }
 
@@ -53,7 +55,7 @@ STANDIN_LEFT void dp_warp_share(double value, double *all) {
 
 STANDIN_LEFT static void thread_main(void) {
   standin_now.launch->function->entry(standin_now.launch->arguments);
-  stop_at(RETURNED);
+  stop_at(RETURNED, 0);
 }
 
 // How many of the threads from `first` on have stopped there.
@@ -63,9 +65,15 @@ static int count(int first, int threads, stop where) {
   return n;
 }
 
-static void release(int first, int threads, stop from) {
-  for (int t = first; t < first + threads; t++)
-    if (stops[t] == from) stops[t] = RUNS;
+// Lets those go on that have stopped so, all of them in the same line.
+static void release(int first, int threads, stop from, const char *otherwise) {
+  int line = 0;
+  for (int t = first; t < first + threads; t++) {
+    if (stops[t] != from) continue;
+    if (line && lines[t] != line) refuse(otherwise);
+    line = lines[t];
+    stops[t] = RUNS;
+  }
 }
 
 // Lets those go on whom nothing holds: whole warps that have met, and all that are left if they are at a barrier. No
@@ -75,10 +83,10 @@ static void release_all(int threads) {
   for (int t = 0; t < threads && threads % WARP == 0; t += WARP) {
     const int met = count(t, WARP, MEETS_WARP);
     if (met && met < WARP) refuse("has a warp's work that some threads of the warp do not come to");
-    if (met) release(t, WARP, MEETS_WARP);
+    if (met) release(t, WARP, MEETS_WARP, "has warps' work of which threads of a warp come to different lines");
     waiting &= !met;
   }
-  if (waiting) release(0, threads, AT_BARRIER);
+  if (waiting) release(0, threads, AT_BARRIER, "has barriers of which threads of a block come to different ones");
 }
 
 // Those that have returned do not count.

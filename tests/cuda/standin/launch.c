@@ -88,7 +88,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
     return standin_leave(STANDIN_INVALID_HANDLE);
   if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes || extra)
     return standin_leave(STANDIN_NOT_SUPPORTED);  // nor has the prelude words for it
-  bool fits = grid_x && grid_x <= 0x7fffffff && block_x && block_x <= STANDIN_MOST_THREADS;
+  bool fits = grid_x && grid_x <= 0x7fffffff && block_x && block_x <= (unsigned)function->most_threads;
   if (!fits || !arguments || !arguments[0]) return standin_leave(CUDA_ERROR_INVALID_VALUE);
   standin_launch *l = aligned_alloc(16, (sizeof *l + function->argument_bytes + 15) / 16 * 16);
   if (!l) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);

@@ -21,6 +21,9 @@ struct CUmod_st {
 
 static CUmodule modules;
 
+// Of shared memory, where nobody asks for more; of arguments, for toolkits before 12.1.
+enum { MOST_SHARED = 48 << 10, MOST_ARGUMENTS = 4096 };
+
 // How long an ELF file is, or 0 if it is none for this machine. The section headers come last.
 static size_t image_bytes(const void *image) {
   Elf64_Ehdr header;
@@ -69,6 +72,10 @@ static bool open_object(CUmodule module, const void *image, size_t bytes) {
   }
   if (dlinfo(module->object, RTLD_DI_TLS_MODID, &module->shared_module)) return false;
   if (module->shared_module) dl_iterate_phdr(measure, module);
+  if (module->shared_bytes > MOST_SHARED) {
+    standin_say("a module has %zu bytes of shared memory, which is more than a block gets", module->shared_bytes);
+    return false;
+  }
   if (module->initialised_bytes) standin_say("a module gives shared variables initial values, which CUDA has not");
   return !module->initialised_bytes;
 }
@@ -138,7 +145,7 @@ CUresult cuModuleUnload(CUmodule module) {
   return standin_leave(result);
 }
 
-// What the prelude defines beside a function: NAME_entry, NAME_together, NAME_bytes.
+// What the prelude defines beside a function: NAME_entry, NAME_together, NAME_bytes, NAME_bound.
 static void *part(CUmodule module, const char *name, const char *suffix) {
   char symbol[512];
   if (snprintf(symbol, sizeof symbol, "%s_%s", name, suffix) >= (int)sizeof symbol) return NULL;
@@ -151,16 +158,21 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   if (!function || !name || !find(module) || module->device != standin_current)
     return standin_leave(STANDIN_INVALID_HANDLE);
   void *entry = part(module, name, "entry");
-  const int *together = part(module, name, "together");
+  const int *together = part(module, name, "together"), *bound = part(module, name, "bound");
   const unsigned *bytes = part(module, name, "bytes");
-  if (!entry || !together || !bytes) return standin_leave(CUDA_ERROR_NOT_FOUND);
+  if (!entry || !together || !bytes || !bound) return standin_leave(CUDA_ERROR_NOT_FOUND);
+  if (*bytes > MOST_ARGUMENTS) {
+    standin_say("%s has %u bytes of arguments, which is more than a launch takes", name, *bytes);
+    return standin_leave(STANDIN_INVALID_IMAGE);
+  }
   CUfunction made = calloc(1, sizeof *made);
   if (!made) return standin_leave(CUDA_ERROR_OUT_OF_MEMORY);
   *made = (struct CUfunc_st){.next = module->functions,
                              .module = module,
                              .name = strdup(name),
                              .argument_bytes = *bytes,
-                             .together = *together != 0};
+                             .together = *together != 0,
+                             .most_threads = *bound};
   memcpy(&made->entry, &entry, sizeof entry);
   module->functions = made;
   *function = made;

@@ -10,7 +10,8 @@ struct CUfunc_st {
   char *name;
   void (*entry)(const void *arguments);
   size_t argument_bytes;
-  bool together;  // the threads of a block work together
+  bool together;     // the threads of a block work together
+  int most_threads;  // of a block
 };
 
 // NULL, or what the stand-in does not know: the function's module was unloaded, or it never was a function.

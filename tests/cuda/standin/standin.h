@@ -30,7 +30,10 @@
 //
 // Functions run thread by thread, or, where the threads of a block work together (DP_BLOCK_KERNEL), as fibers that are
 // switched at barriers. Blocks, and threads between barriers, run in an order drawn from the seed. DP_SHARED is 0xff
-// when a block begins.
+// when a block begins. A barrier that some threads of a block reach in another line of the text than others fails, and
+// so does what a warp does together. More than 48 KiB of DP_SHARED, or 4,096 bytes of arguments, do not load; more
+// threads than a DP_BOUNDED_KERNEL is for are refused. Not seen: how many registers a function takes, and shared memory
+// that a warp's threads pass on without a barrier.
 //
 // Capture. What a captured stream gets becomes a node of a graph; waiting for an event that was recorded in the capture
 // makes a stream part of it. A node that is launched waits for the nodes before it, and for nothing else. Arguments are

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/target.h"
+#include "backends/cuda/target.h"
 #include "ir/base/limits.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline.h"
@@ -37,7 +38,7 @@ struct Compiled {
   Dp__Program *program = nullptr;
 
   explicit Compiled(const char *makes_v, int64_t devices = 1) : Compiled(Model(makes_v), devices) {}
-  Compiled(const std::string &text, int64_t devices) {
+  Compiled(const std::string &text, int64_t devices, bool fuse = false, const dp_target *target = &dp_target_cpu) {
     dp_model *model;
     EXPECT_EQ(Parse(arena, text, &model), "");
     dp_options options = {};
@@ -46,8 +47,8 @@ struct Compiled {
     options.batch = 64;
     options.threads = 1;
     options.mode = "infer";
-    options.no_fuse = true;
-    options.target = &dp_target_cpu;
+    options.no_fuse = !fuse;
+    options.target = target;
     EXPECT_EQ(Message(dp_pipeline_run(model, &options, &plan)), "");
     program = plan->roles[0]->programs[0];
   }
@@ -102,6 +103,26 @@ TEST(Views, InACircleEnd) {
   const Compiled c(kReshape);
   c.Find("Reshape")->outputs[0] = c.Find("Reshape")->inputs[0];
   EXPECT_NE(c.Verify(), "");
+}
+
+// What takes a tensor and a view of it writes over neither: it reads the same bytes as both.
+TEST(Views, AreNotOverwrittenWhileTheirOperandIsRead) {
+  for (const char *makes : {"v = Unsqueeze(p) {axes=[0]}\n w = Add(p, v)",
+                            "v = Unsqueeze(p) {axes=[0]}\n w = Add(v, p)", "v = Flatten(p) {axis=1}\n w = Add(p, v)",
+                            "v = Unsqueeze(p) {axes=[0]}\n u = Add(v, b)\n m = Softmax(u)\n w = Add(m, p)"})
+    for (const bool fuse : {false, true})
+      for (const dp_target *target : {&dp_target_cpu, &dp_target_cuda}) {
+        SCOPED_TRACE(makes);
+        const Compiled c(std::string(R"(model m {
+          parameter a: float32[4,4] = ones
+          parameter b: float32[1,1,4] = ones
+          graph main {
+            input x: float32[N,4]
+            p = MatMul(x, a)
+            )") + makes + "\n output w\n }\n }",
+                         1, fuse, target);
+        EXPECT_EQ(c.Verify(), "") << fuse << " " << target->name;
+      }
 }
 
 // Two views of one tensor, of which one is read on another stream, by what brings it to the host: the second would be
