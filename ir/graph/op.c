@@ -30,6 +30,15 @@ const dp_op *dp_op_find(const char *domain, const char *name) {
   return NULL;
 }
 
+// ---- Casts ----------------------------------------------------------------------------------------------------------
+
+int dp_op_widening(const dp_node *node) {
+  if (!node || *node->op->domain || strcmp(node->op->name, "Cast")) return 0;
+  const dp_dtype from = node->inputs[0]->type->dtype, to = node->outputs[0]->type->dtype;
+  if (!dp_type_is_float(from) || !dp_type_is_float(to)) return 0;
+  return (dp_type_bytes(to) > dp_type_bytes(from)) - (dp_type_bytes(to) < dp_type_bytes(from));
+}
+
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
 bool dp_op_is_pointwise(const dp_op *op) {

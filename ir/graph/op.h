@@ -197,6 +197,9 @@ bool dp_op_is_pointwise(const dp_op *op);
 // The first dim of the node's rows (dp_op.row): `rank`, that of its results, for a pointwise operator, whose rows are
 // single elements; 0 for an operator without rows.
 int dp_op_row(const dp_node *node, int rank);
+// 1: the node is a Cast from a float to a wider one, which has all numbers of the narrower; -1: to a narrower one; 0:
+// it is neither, or NULL.
+int dp_op_widening(const dp_node *node);
 static inline bool dp_op_is(const dp_op *op, dp_op_flags flag) { return (op->flags & (uint32_t)flag) != 0; }
 
 #ifdef __cplusplus

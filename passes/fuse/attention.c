@@ -59,16 +59,14 @@ static bool is_copy(const dp_node *node) {
   return dp_shape_equal(&node->inputs[0]->type->shape, &node->outputs[0]->type->shape);
 }
 
-static bool is_half(dp_dtype dtype) { return dtype == DP_FLOAT16 || dtype == DP_BFLOAT16; }
-
 // Scores of 16 bits as float32, or probabilities of float32 in 16 bits. The operator has both in float32 where Q, K and
 // V have 16 bits.
 static bool widens(const dp_node *node) {
-  return is(node, "Cast") && is_half(node->inputs[0]->type->dtype) && node->outputs[0]->type->dtype == DP_FLOAT32;
+  return dp_op_widening(node) > 0 && node->outputs[0]->type->dtype == DP_FLOAT32;
 }
 
 static bool narrows(const dp_node *node) {
-  return is(node, "Cast") && is_half(node->outputs[0]->type->dtype) && node->inputs[0]->type->dtype == DP_FLOAT32;
+  return dp_op_widening(node) < 0 && node->inputs[0]->type->dtype == DP_FLOAT32;
 }
 
 // The number in a constant of one element, or in what is computed from such constants.

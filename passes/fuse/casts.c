@@ -5,6 +5,7 @@
 // In training it holds the most when the forward pass is over, and until then they all are there; one that is made
 // again in the backward pass stays where it is. Weights of convolutions stay alone, since each has a layout of its own.
 #include "ir/base/limits.h"
+#include "ir/graph/op.h"
 #include "passes/base/pass.h"
 #include "passes/cost/cost_model.h"
 #include "passes/fuse/groups.h"
@@ -14,11 +15,10 @@
 enum { MATRIX = 2 };
 
 static bool narrows_parameter(const dp_node *node) {
-  if (!dp_fuse_is_named(node, "", "Cast") || !node->logical || node->n_waits || node->signal >= 0) return false;
+  if (dp_op_widening(node) >= 0 || !node->logical || node->n_waits || node->signal >= 0) return false;
   const dp_value *x = node->inputs[0], *y = node->outputs[0];
   return x->kind == DP_VALUE_VARIABLE && x->space == DP_SPACE_PERSISTENT && x->type->dtype == DP_FLOAT32 &&
-         x->type->shape.rank <= MATRIX && y->space == DP_SPACE_TRANSIENT &&
-         (y->type->dtype == DP_BFLOAT16 || y->type->dtype == DP_FLOAT16);
+         x->type->shape.rank <= MATRIX && y->space == DP_SPACE_TRANSIENT;
 }
 
 // The Casts that have joined the one at hand so far.

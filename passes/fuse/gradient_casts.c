@@ -18,9 +18,7 @@ static const dp_value *gradient_of(const dp_node *node) {
 }
 
 static bool widens(const dp_node *node) {
-  const uint32_t narrow = DP_BIT(DP_BFLOAT16) | DP_BIT(DP_FLOAT16);
-  return node && node->logical && !strcmp(node->op->name, "Cast") && !*node->op->domain && !node->n_waits &&
-         node->signal < 0 && (DP_BIT(node->inputs[0]->type->dtype) & narrow) &&
+  return dp_op_widening(node) > 0 && node->logical && !node->n_waits && node->signal < 0 &&
          node->inputs[0]->space == DP_SPACE_TRANSIENT && node->outputs[0]->type->dtype == DP_FLOAT32;
 }
 

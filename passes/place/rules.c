@@ -82,23 +82,15 @@ static bool adds_parts(const dp_place_choice *c, int axis, const dp_sharding_rul
   return served >= 0 && c->place->model->variables[served].placements[c->place->data_axis].kind == DP_SHARD;
 }
 
-// -1, 0, 1: the node makes its only operand, a float, narrower, leaves it as wide as it is, makes it wider.
-static int widening_of(const dp_node *node) {
-  if (!node || node->n_inputs != 1 || node->n_outputs != 1 || !dp_op_is_pointwise(node->op)) return 0;
-  const dp_dtype from = node->inputs[0]->type->dtype, to = node->outputs[0]->type->dtype;
-  if (!dp_type_is_float(from) || !dp_type_is_float(to)) return 0;
-  return (dp_type_bytes(to) > dp_type_bytes(from)) - (dp_type_bytes(to) < dp_type_bytes(from));
-}
-
 // Whether the row adds up a gradient in too narrow a type. One that is made wider is added up afterwards, unless it was
 // made narrower on purpose just before (--comm-precision); and that is done once, to the sum over micro-batches.
 static bool adds_narrowly(const dp_place_choice *c, int axis, const dp_sharding_rule *rule, dp_placement from) {
-  const int widening = widening_of(c->node);
+  const int widening = dp_op_widening(c->node);
   if (!widening || from.kind != DP_PARTIAL || !c->source->serves) return false;
   if (c->source->serves[c->node->outputs[0]->id] < 0) return false;
   const bool parts = rule->in[0].kind == DP_PARTIAL;
   if (widening < 0) return parts && axis == c->place->micro_axis;
-  return !parts && widening_of(c->node->inputs[0]->producer) >= 0;
+  return !parts && dp_op_widening(c->node->inputs[0]->producer) >= 0;
 }
 
 static score score_of(const dp_place_choice *c, int axis, const dp_sharding_rule *rule) {

@@ -32,19 +32,9 @@ static dp_node *only_for(const narrowing *w, const dp_value *x) {
   return x->id < w->n_uses && w->uses[x->id] == 1 ? x->producer : NULL;
 }
 
-// Every number of `narrow` is one of `wide`, which takes more bytes.
-static bool is_narrower(dp_dtype narrow, dp_dtype wide) {
-  if (wide == DP_FLOAT64) return narrow == DP_FLOAT32 || narrow == DP_BFLOAT16 || narrow == DP_FLOAT16;
-  return wide == DP_FLOAT32 && (narrow == DP_BFLOAT16 || narrow == DP_FLOAT16);
-}
+static bool widens(const dp_node *node) { return dp_op_widening(node) > 0 && !node->n_constraints; }
 
-static bool widens(const dp_node *node) {
-  return is(node, "Cast") && is_narrower(node->inputs[0]->type->dtype, node->outputs[0]->type->dtype);
-}
-
-static bool narrows(const dp_node *node) {
-  return is(node, "Cast") && is_narrower(node->outputs[0]->type->dtype, node->inputs[0]->type->dtype);
-}
+static bool narrows(const dp_node *node) { return dp_op_widening(node) < 0 && !node->n_constraints; }
 
 // `made` with the views that lead from the result of `from` to x. One by one: where N stands twice, the first shape and
 // the last may not be comparable.

@@ -21,11 +21,6 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return dp_windowed_prepare(spec, kind_of(spec), state);
 }
 
-static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
-                     int part, int parts) {
-  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, out[0], scratch, part, parts);
-}
-
 const dp_kernel dp_kernel_onednn_AveragePool = {
     .name = "cpu.onednn.AveragePool",
     .op = "AveragePool",
@@ -39,5 +34,5 @@ const dp_kernel dp_kernel_onednn_AveragePool = {
     .release = dp_windowed_release,
     .parts = true,
     .isa = true,
-    .run = run,
+    .run = dp_windowed_run_pool,
 };

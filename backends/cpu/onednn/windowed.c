@@ -235,3 +235,8 @@ dp_status dp_windowed_run_conv_grad_input(const dp_kernel_spec *spec, void *stat
                                           void *const *out, void *scratch, int part, int parts) {
   return dp_windowed_run(spec, state, &(dp_primitive_data){out[0], in[0], NULL, in[1]}, out[0], scratch, part, parts);
 }
+
+dp_status dp_windowed_run_pool(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out,
+                               void *scratch, int part, int parts) {
+  return dp_windowed_run(spec, state, &(dp_primitive_data){in[0], NULL, NULL, out[0]}, out[0], scratch, part, parts);
+}

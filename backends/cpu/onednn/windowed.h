@@ -28,5 +28,8 @@ dp_status dp_windowed_run_conv(const dp_kernel_spec *spec, void *state, const vo
                                void *scratch, int part, int parts);
 dp_status dp_windowed_run_conv_grad_input(const dp_kernel_spec *spec, void *state, const void *const *in,
                                           void *const *out, void *scratch, int part, int parts);
+// dp_kernel.run of pooling.
+dp_status dp_windowed_run_pool(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out,
+                               void *scratch, int part, int parts);
 
 #endif

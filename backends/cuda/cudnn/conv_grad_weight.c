@@ -9,12 +9,6 @@ static uint64_t scratch_bytes(const dp_kernel_spec *spec) { return dp_conv_ways_
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) { return dp_conv_ways_prepare(spec, &ways, state); }
 
-static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
-                         void *const *out, void *scratch) {
-  (void)spec;
-  return dp_conv_ways_enqueue(state, queue, in, out, scratch);
-}
-
 const dp_kernel dp_kernel_cuda_cudnn_dp_ConvGradWeight = {
     .name = "cuda.cudnn.dp.ConvGradWeight",
     .op = "ConvGradWeight",
@@ -29,5 +23,5 @@ const dp_kernel dp_kernel_cuda_cudnn_dp_ConvGradWeight = {
     .expect = dp_conv_ways_expect,
     .prepare = prepare,
     .release = dp_conv_ways_release,
-    .enqueue = enqueue,
+    .enqueue = dp_conv_ways_enqueue,
 };

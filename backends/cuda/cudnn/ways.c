@@ -163,7 +163,9 @@ void dp_conv_ways_release(void *state) {
   free(g);
 }
 
-dp_status dp_conv_ways_enqueue(void *state, dp_queue *queue, const void *const *in, void *const *out, void *scratch) {
+dp_status dp_conv_ways_enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                               void *const *out, void *scratch) {
+  (void)spec;
   const going *g = state;
   return g->way->enqueue(g->convolution, g->state, queue, in, out, scratch);
 }

@@ -36,10 +36,10 @@ uint64_t dp_conv_ways_scratch_bytes(const dp_kernel_spec *spec, const dp_conv_wa
 // Of a convolution with what follows it, cuDNN's is the only way; *state NULL: it has no engine for that. EX_CONFIG:
 // the calibration names no way.
 dp_status dp_conv_ways_prepare(const dp_kernel_spec *spec, const dp_conv_ways *ways, void **state) DP_MUST_USE;
+// dp_kernel.release, enqueue and expect, which are both libraries.
 void dp_conv_ways_release(void *state);
-dp_status dp_conv_ways_enqueue(void *state, dp_queue *queue, const void *const *in, void *const *out,
-                               void *scratch) DP_MUST_USE;
-// dp_kernel.expect: both libraries.
+dp_status dp_conv_ways_enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                               void *const *out, void *scratch) DP_MUST_USE;
 void dp_conv_ways_expect(void);
 
 #endif

@@ -10,33 +10,24 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const dp_batch_line of = LOCAL(line)(&a, s.channel, s.share == 0, shared);
   if (!a.dx) return;
   const double bias = RELU == DP_BATCH_AGAIN ? (double)GET_U(((const U *)a.bias)[s.channel]) : 0;
-  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
+  const LOCAL(forward) forward = {(REAL)of.mean, (REAL)of.factor, (REAL)bias};
   LOCAL(vector) *dx = (LOCAL(vector) *)a.dx;
   dp_batch_walk walk = dp_batch_walk_of(&a, &s);
 #define TAKE(COUNT)                                                                               \
-  dp_i64 at[COUNT];                                                                               \
-  LOCAL(vector) held[COUNT];                                                                      \
   LOCAL(given) given[COUNT];                                                                      \
   DP_UNROLL                                                                                       \
-  for (int u = 0; u < (COUNT); u++) {                                                             \
-    at[u] = dp_batch_next(&walk);                                                                 \
-    held[u] = x[at[u]];                                                                           \
-    LOCAL(take)(&a, at[u], &given[u]);                                                            \
-  }                                                                                               \
+  for (int u = 0; u < (COUNT); u++) LOCAL(take)(&a, dp_batch_next(&walk), &given[u]);             \
   DP_UNROLL                                                                                       \
   for (int u = 0; u < (COUNT); u++) {                                                             \
     LOCAL(vector) made;                                                                           \
-    DP_UNROLL                                                                                     \
-    for (int v = 0; v < VECTOR && RELU == DP_BATCH_AGAIN; v++)                                    \
-      given[u].z.e[v] = LOCAL(before)(&held[u], v, of.mean, of.factor, bias);                     \
-    LOCAL(give)(&given[u]);                                                                       \
-    LOCAL(store_again)(&a, at[u], &given[u]);                                                     \
+    LOCAL(give)(&given[u], &forward, 0);                                                          \
+    LOCAL(store_again)(&a, &given[u]);                                                            \
     DP_UNROLL                                                                                     \
     for (int v = 0; v < VECTOR; v++) {                                                            \
-      const double apart = (double)GET(held[u].e[v]) - of.mean;                                   \
+      const double apart = (double)GET(given[u].x.e[v]) - of.mean;                                \
       made.e[v] = PUT(of.factor * ((double)GET(given[u].dy.e[v]) - of.shift - apart * of.slope)); \
     }                                                                                             \
-    dx[at[u]] = made;                                                                             \
+    dx[given[u].at] = made;                                                                       \
   }
   DP_BATCH_EACH(&s, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

@@ -9,32 +9,23 @@ DP_BLOCK_KERNEL(dp_batch_arguments) {
   const double invstd = (double)GET_U(((const U *)a.given_invstd)[s.channel]);
   const double factor = (double)GET_U(((const U *)a.scale)[s.channel]) * invstd;
   const double shift = RELU == DP_BATCH_AGAIN ? (double)GET_U(((const U *)a.bias)[s.channel]) : 0;
-  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
+  const LOCAL(forward) forward = {(REAL)mean, (REAL)factor, (REAL)shift};
   double sum = 0, products = 0;
   dp_batch_walk walk = dp_batch_walk_of(&a, &s);
-#define TAKE(COUNT)                                                         \
-  dp_i64 at[COUNT];                                                         \
-  LOCAL(vector) held[COUNT];                                                \
-  LOCAL(given) given[COUNT];                                                \
-  DP_UNROLL                                                                 \
-  for (int u = 0; u < (COUNT); u++) {                                       \
-    at[u] = dp_batch_next(&walk);                                           \
-    held[u] = x[at[u]];                                                     \
-    LOCAL(take)(&a, at[u], &given[u]);                                      \
-  }                                                                         \
-  DP_UNROLL                                                                 \
-  for (int u = 0; u < (COUNT); u++) {                                       \
-    DP_UNROLL                                                               \
-    for (int v = 0; v < VECTOR && RELU == DP_BATCH_AGAIN; v++)              \
-      given[u].z.e[v] = LOCAL(before)(&held[u], v, mean, factor, shift);    \
-    LOCAL(give)(&given[u]);                                                 \
-    LOCAL(leave)(&a, at[u], &given[u]);                                     \
-  }                                                                         \
-  DP_UNROLL                                                                 \
-  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                \
-    const double one = (double)GET(given[k / VECTOR].dy.e[k % VECTOR]);     \
-    sum += one;                                                             \
-    products += one * ((double)GET(held[k / VECTOR].e[k % VECTOR]) - mean); \
+#define TAKE(COUNT)                                                                   \
+  LOCAL(given) given[COUNT];                                                          \
+  DP_UNROLL                                                                           \
+  for (int u = 0; u < (COUNT); u++) LOCAL(take)(&a, dp_batch_next(&walk), &given[u]); \
+  DP_UNROLL                                                                           \
+  for (int u = 0; u < (COUNT); u++) {                                                 \
+    LOCAL(give)(&given[u], &forward, 0);                                              \
+    LOCAL(leave)(&a, &given[u]);                                                      \
+  }                                                                                   \
+  DP_UNROLL                                                                           \
+  for (int k = 0; k < (COUNT)*VECTOR; k++) {                                          \
+    const double one = (double)GET(given[k / VECTOR].dy.e[k % VECTOR]);               \
+    sum += one;                                                                       \
+    products += one * ((double)GET(given[k / VECTOR].x.e[k % VECTOR]) - mean);        \
   }
   DP_BATCH_EACH(&s, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

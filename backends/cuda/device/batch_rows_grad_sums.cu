@@ -6,56 +6,50 @@
 
 DP_BOUNDED_KERNEL(dp_batch_arguments, DP_BATCH_THREADS, RELU ? 2 : 3) {
   DP_SHARED double shared[VECTOR * DP_BATCH_THREADS];
-  const LOCAL(vector) *x = (const LOCAL(vector) *)a.x;
   dp_batch_column column = dp_batch_column_of(&a, a.splits);
-  REAL mean[VECTOR], factor[VECTOR], shift[VECTOR];  // the last two if Relu's result is made again
+  LOCAL(forward) forward[VECTOR];  // the mean alone, unless Relu's result is made again
   double sum[VECTOR], products[VECTOR];
   DP_UNROLL
   for (int v = 0; v < VECTOR; v++) {
-    mean[v] = column.left ? (REAL)GET_U(((const U *)a.given_mean)[column.column * VECTOR + v]) : 0;
+    forward[v].mean = column.left ? (REAL)GET_U(((const U *)a.given_mean)[column.column * VECTOR + v]) : 0;
     sum[v] = products[v] = 0;
     const dp_i64 c = RELU == DP_BATCH_AGAIN && column.left ? column.column * VECTOR + v : 0;
     if (RELU == DP_BATCH_AGAIN) {
-      factor[v] = (REAL)((double)GET_U(((const U *)a.scale)[c]) * (double)GET_U(((const U *)a.given_invstd)[c]));
-      shift[v] = (REAL)GET_U(((const U *)a.bias)[c]);
+      const double invstd = (double)GET_U(((const U *)a.given_invstd)[c]);
+      forward[v].factor = (REAL)((double)GET_U(((const U *)a.scale)[c]) * invstd);
+      forward[v].shift = (REAL)GET_U(((const U *)a.bias)[c]);
     }
   }
-#define TAKE(COUNT)                                                               \
-  LOCAL(vector) held[COUNT];                                                      \
-  LOCAL(given) given[COUNT];                                                      \
-  DP_UNROLL                                                                       \
-  for (int u = 0; u < (COUNT); u++) {                                             \
-    held[u] = x[dp_batch_row(&column, u)];                                        \
-    LOCAL(take)(&a, dp_batch_row(&column, u), &given[u]);                         \
-  }                                                                               \
-  DP_UNROLL                                                                       \
-  for (int u = 0; u < (COUNT); u++) {                                             \
-    DP_UNROLL                                                                     \
-    for (int v = 0; v < VECTOR && RELU == DP_BATCH_AGAIN; v++)                    \
-      given[u].z.e[v] = LOCAL(before)(&held[u], v, mean[v], factor[v], shift[v]); \
-    LOCAL(give)(&given[u]);                                                       \
-    LOCAL(leave)(&a, dp_batch_row(&column, u), &given[u]);                        \
-  }                                                                               \
-  DP_UNROLL                                                                       \
-  for (int v = 0; v < VECTOR; v++) {                                              \
-    REAL some = 0, some_products = 0;                                             \
-    DP_UNROLL                                                                     \
-    for (int u = 0; u < (COUNT); u++) {                                           \
-      const REAL one = (REAL)GET(given[u].dy.e[v]);                               \
-      some += one;                                                                \
-      some_products += one * ((REAL)GET(held[u].e[v]) - mean[v]);                 \
-    }                                                                             \
-    if (some - some == 0 && some_products - some_products == 0) {                 \
-      sum[v] += (double)some;                                                     \
-      products[v] += (double)some_products;                                       \
-      continue;                                                                   \
-    }                                                                             \
-    DP_UNROLL                                                                     \
-    for (int u = 0; u < (COUNT); u++) {                                           \
-      const double one = (double)GET(given[u].dy.e[v]);                           \
-      sum[v] += one;                                                              \
-      products[v] += one * ((double)GET(held[u].e[v]) - (double)mean[v]);         \
-    }                                                                             \
+#define TAKE(COUNT)                                                                       \
+  LOCAL(given) given[COUNT];                                                              \
+  DP_UNROLL                                                                               \
+  for (int u = 0; u < (COUNT); u++) LOCAL(take)(&a, dp_batch_row(&column, u), &given[u]); \
+  DP_UNROLL                                                                               \
+  for (int u = 0; u < (COUNT); u++) {                                                     \
+    LOCAL(give)(&given[u], forward, 1);                                                   \
+    LOCAL(leave)(&a, &given[u]);                                                          \
+  }                                                                                       \
+  DP_UNROLL                                                                               \
+  for (int v = 0; v < VECTOR; v++) {                                                      \
+    const REAL mean = forward[v].mean;                                                    \
+    REAL some = 0, some_products = 0;                                                     \
+    DP_UNROLL                                                                             \
+    for (int u = 0; u < (COUNT); u++) {                                                   \
+      const REAL one = (REAL)GET(given[u].dy.e[v]);                                       \
+      some += one;                                                                        \
+      some_products += one * ((REAL)GET(given[u].x.e[v]) - mean);                         \
+    }                                                                                     \
+    if (some - some == 0 && some_products - some_products == 0) {                         \
+      sum[v] += (double)some;                                                             \
+      products[v] += (double)some_products;                                               \
+      continue;                                                                           \
+    }                                                                                     \
+    DP_UNROLL                                                                             \
+    for (int u = 0; u < (COUNT); u++) {                                                   \
+      const double one = (double)GET(given[u].dy.e[v]);                                   \
+      sum[v] += one;                                                                      \
+      products[v] += one * ((double)GET(given[u].x.e[v]) - (double)mean);                 \
+    }                                                                                     \
   }
   DP_BATCH_EACH_ROW(column, DP_BATCH_LOADS / 2, TAKE);
 #undef TAKE

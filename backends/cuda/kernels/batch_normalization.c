@@ -17,6 +17,11 @@ static const void *operand(const dp_kernel_spec *spec, const void *const *in, in
 
 static void *result(const dp_kernel_spec *spec, void *const *out, int i) { return dp_has_out(spec, i) ? out[i] : NULL; }
 
+// What the kernels have in common.
+#define BATCH(PREPARE, ENQUEUE)                                                                 \
+  .types = DP_CUDA_FLOATS, .channels_last = true, .match = dp_one_layout, .shares_state = true, \
+  .scratch_bytes = dp_cuda_batch_scratch_bytes, .prepare = PREPARE, .release = free, .enqueue = ENQUEUE
+
 // ---- forward --------------------------------------------------------------------------------------------------------
 
 static dp_status prepare_forward(const dp_kernel_spec *spec, void **state) {
@@ -49,14 +54,7 @@ const dp_kernel dp_kernel_cuda_BatchNormalization = {
     .name = "cuda.device.BatchNormalization",
     .op = "BatchNormalization",
     .domain = "",
-    .types = DP_CUDA_FLOATS,
-    .channels_last = true,
-    .match = dp_one_layout,
-    .shares_state = true,
-    .scratch_bytes = dp_cuda_batch_scratch_bytes,
-    .prepare = prepare_forward,
-    .release = free,
-    .enqueue = enqueue_forward,
+    BATCH(prepare_forward, enqueue_forward),
 };
 
 // Results 3 and 4, mean and variance of the group with the first sample, are 0 on devices without that group.
@@ -91,14 +89,7 @@ const dp_kernel dp_kernel_cuda_dp_GroupedBatchNormalization = {
     .name = "cuda.device.dp.GroupedBatchNormalization",
     .op = "GroupedBatchNormalization",
     .domain = "dp",
-    .types = DP_CUDA_FLOATS,
-    .channels_last = true,
-    .match = dp_one_layout,
-    .shares_state = true,
-    .scratch_bytes = dp_cuda_batch_scratch_bytes,
-    .prepare = prepare_forward,
-    .release = free,
-    .enqueue = enqueue_grouped,
+    BATCH(prepare_forward, enqueue_grouped),
 };
 
 // ---- gradient -------------------------------------------------------------------------------------------------------
@@ -147,14 +138,7 @@ const dp_kernel dp_kernel_cuda_dp_BatchNormalizationGrad = {
     .name = "cuda.device.dp.BatchNormalizationGrad",
     .op = "BatchNormalizationGrad",
     .domain = "dp",
-    .types = DP_CUDA_FLOATS,
-    .channels_last = true,
-    .match = dp_one_layout,
-    .shares_state = true,
-    .scratch_bytes = dp_cuda_batch_scratch_bytes,
-    .prepare = prepare_gradient,
-    .release = free,
-    .enqueue = enqueue_gradient,
+    BATCH(prepare_gradient, enqueue_gradient),
 };
 
 static dp_status enqueue_relu_gradient(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
@@ -178,14 +162,7 @@ const dp_kernel dp_kernel_cuda_dp_BatchNormalizationReluGrad = {
     .name = "cuda.device.dp.BatchNormalizationReluGrad",
     .op = "BatchNormalizationReluGrad",
     .domain = "dp",
-    .types = DP_CUDA_FLOATS,
-    .channels_last = true,
-    .match = dp_one_layout,
-    .shares_state = true,
-    .scratch_bytes = dp_cuda_batch_scratch_bytes,
-    .prepare = prepare_gradient,
-    .release = free,
-    .enqueue = enqueue_relu_gradient,
+    BATCH(prepare_gradient, enqueue_relu_gradient),
 };
 
 static dp_status enqueue_grouped_gradient(const dp_kernel_spec *spec, void *state, dp_queue *queue,
@@ -198,12 +175,5 @@ const dp_kernel dp_kernel_cuda_dp_GroupedBatchNormalizationGrad = {
     .name = "cuda.device.dp.GroupedBatchNormalizationGrad",
     .op = "GroupedBatchNormalizationGrad",
     .domain = "dp",
-    .types = DP_CUDA_FLOATS,
-    .channels_last = true,
-    .match = dp_one_layout,
-    .shares_state = true,
-    .scratch_bytes = dp_cuda_batch_scratch_bytes,
-    .prepare = prepare_gradient,
-    .release = free,
-    .enqueue = enqueue_grouped_gradient,
+    BATCH(prepare_gradient, enqueue_grouped_gradient),
 };

@@ -34,6 +34,9 @@ dp_status dp_cuda_copy_make(dp_dtype dtype, const dp_cuda_path *path, dp_cuda_co
 dp_status dp_cuda_copies_make(const dp_kernel_spec *spec, int count, const dp_cuda_path *paths,
                               void **state) DP_MUST_USE;
 dp_status dp_cuda_copy_enqueue(const dp_cuda_copy *copy, dp_queue *queue, const void *from, void *to) DP_MUST_USE;
+// dp_kernel.enqueue where the state is the only copy, from operand 0 to result 0.
+dp_status dp_cuda_one_copy_enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
+                                   void *const *out, void *scratch) DP_MUST_USE;
 // The path that copies `count` elements as they are.
 dp_cuda_path dp_cuda_path_dense(int64_t count);
 

@@ -20,12 +20,6 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   return dp_cuda_copies_make(spec, 1, &path, state);
 }
 
-static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
-                         void *const *out, void *scratch) {
-  (void)spec, (void)scratch;
-  return dp_cuda_copy_enqueue(state, queue, in[0], out[0]);
-}
-
 const dp_kernel dp_kernel_cuda_Tile = {
     .name = "cuda.device.Tile",
     .op = "Tile",
@@ -34,5 +28,5 @@ const dp_kernel dp_kernel_cuda_Tile = {
     .shares_state = true,
     .prepare = prepare,
     .release = free,
-    .enqueue = enqueue,
+    .enqueue = dp_cuda_one_copy_enqueue,
 };

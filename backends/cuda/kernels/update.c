@@ -1,17 +1,14 @@
 // dp.SGD, dp.Adam and dp.Assign: one, or a region of them. Updates that have attributes, types, learning rate, step,
-// scale and skip in common are one launch, which finds its tensors in a table in the GPU's memory. A region may begin
-// with Casts of gradients from 16 bits: updates then read these as they lie.
+// scale and skip in common are one launch (table.h). A region may begin with Casts of gradients from 16 bits: updates
+// then read these as they lie.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/device/sources.h"
 #include "backends/cuda/device/update.h"
-#include "backends/cuda/gpu/function.h"
-#include "backends/cuda/gpu/memory.h"
+#include "backends/cuda/kernels/table.h"
 #include "backends/cuda/kernels/types.h"
 #include "ir/kernel/extents.h"
-#include "ir/kernel/member.h"
 
 // Where an optimizer's operands are. Those before the gradient are `in` of dp_update_tensor.
 typedef struct {
@@ -180,131 +177,70 @@ static bool match_region(const dp_kernel_spec *spec) {
   return n_updates && dp_members_are_independent(spec);
 }
 
-// Members of one launch. lr, step, scale, skip: values of the region; -1: none.
+// lr, step, scale, skip: values of the region; -1: none.
 typedef struct {
-  const dp_cuda_function *function;
-  dp_update_arguments arguments;  // all but the addresses of these values
+  dp_cuda_table_launch base;
+  dp_update_arguments arguments;  // those of all tensors, but the addresses of these values
   int32_t lr, step, scale, skip;
-  int64_t blocks;
-} launch_group;
+} region_launch;
 
-typedef struct {
-  int n_groups;
-  launch_group *groups;
-  int *group_of;           // (members) -1: a Cast
-  const dp_cuda_gpu *gpu;  // that has `table`: the tensors of each group, group after group
-  void *table;
-} region_state;
-
-static void release(void *state) {
-  region_state *s = state;
-  if (!s) return;
-  if (s->table) dp_cuda_gpu_release(s->gpu, s->table);
-  free(s->groups);
-  free(s->group_of);
-  free(s);
+static bool is_same(const void *x, const void *y) {
+  const region_launch *a = x, *b = y;
+  return a->lr == b->lr && a->step == b->step && a->scale == b->scale && a->skip == b->skip &&
+         !memcmp(&a->arguments, &b->arguments, offsetof(dp_update_arguments, n_tensors));
 }
 
-static bool is_same(const launch_group *a, const launch_group *b) {
-  return a->function == b->function && a->lr == b->lr && a->step == b->step && a->scale == b->scale &&
-         a->skip == b->skip && !memcmp(&a->arguments, &b->arguments, offsetof(dp_update_arguments, n_tensors));
-}
-
-static dp_status add_member(const dp_kernel_region *r, int m, region_state *s) {
-  const dp_kernel_member *member = &r->members[m];
+static dp_status describe(const dp_kernel_region *region, int m, void *launch) {
+  const dp_kernel_member *member = &region->members[m];
   const optimizer *o = optimizer_of(member->op);
-  s->group_of[m] = -1;
-  if (!o) return DP_OK;
+  if (!o) return DP_OK;  // a Cast
   dp_member_spec made;
-  dp_member_spec_make(r, m, r->values, &made);
-  launch_group *group = &s->groups[s->n_groups];
-  *group = (launch_group){.arguments = arguments_of(&made.spec),
-                          .lr = has(&made.spec, o->lr) ? member->inputs[o->lr] : -1,
-                          .step = has(&made.spec, o->step) ? member->inputs[o->step] : -1,
-                          .scale = has(&made.spec, o->scale) ? member->inputs[o->scale] : -1,
-                          .skip = has(&made.spec, o->skip) ? member->inputs[o->skip] : -1};
-  DP_TRY(add_function(&made.spec, r->values[gradient_of(r, member)].dtype, &group->function));
-  int g = 0;
-  while (!is_same(&s->groups[g], group)) g++;
-  s->group_of[m] = g;
-  s->n_groups += g == s->n_groups;
-  return DP_OK;
+  dp_member_spec_make(region, m, region->values, &made);
+  region_launch *own = launch;
+  *own = (region_launch){.arguments = arguments_of(&made.spec),
+                         .lr = has(&made.spec, o->lr) ? member->inputs[o->lr] : -1,
+                         .step = has(&made.spec, o->step) ? member->inputs[o->step] : -1,
+                         .scale = has(&made.spec, o->scale) ? member->inputs[o->scale] : -1,
+                         .skip = has(&made.spec, o->skip) ? member->inputs[o->skip] : -1};
+  return add_function(&made.spec, region->values[gradient_of(region, member)].dtype, &own->base.function);
+}
+
+static int64_t list(const dp_kernel_spec *spec, int m, const void *const *in, void *const *out, int64_t first_block,
+                    void *tensor) {
+  const dp_kernel_region *r = spec->region;
+  const dp_kernel_member *member = &r->members[m];
+  const int32_t gradient = gradient_of(r, member);
+  dp_update_tensor *x = tensor;
+  *x = (dp_update_tensor){.count = dp_local_count(&r->values[member->outputs[0]].local),
+                          .first_block = first_block,
+                          .gradient = in[gradient]};
+  lay(&r->values[member->inputs[0]], &r->values[gradient], x);
+  for (int i = 0; i < optimizer_of(member->op)->gradient; i++)
+    x->in[i] = member->inputs[i] < 0 ? NULL : in[member->inputs[i]];
+  for (int k = 0; k < member->n_outputs && k < 3; k++)
+    x->out[k] = member->outputs[k] < 0 ? NULL : out[member->outputs[k] - spec->n_inputs];
+  return blocks_of(x->count);
 }
 
 static dp_status prepare_region(const dp_kernel_spec *spec, void **state) {
-  const dp_kernel_region *r = spec->region;
-  region_state *s = calloc(1, sizeof *s);
-  if (s) s->groups = calloc((size_t)r->n_members, sizeof *s->groups);
-  if (s) s->group_of = calloc((size_t)r->n_members, sizeof *s->group_of);
-  dp_status status = DP_OK;
-  if (!s || !s->groups || !s->group_of)
-    status = dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", r->n_members);
-  for (int m = 0; m < r->n_members && !status; m++) status = add_member(r, m, s);
-  if (status)
-    release(s);
-  else
-    *state = s;
-  return status;
-}
-
-// Appends the tensors of group g to the table, which has room for them; those without elements are left out.
-static void add_group(const dp_kernel_spec *spec, region_state *s, int g, const void *const *in, void *const *out,
-                      dp_update_tensor *tensors) {
-  launch_group *group = &s->groups[g];
-  for (int m = 0; m < spec->region->n_members; m++) {
-    const dp_kernel_member *member = &spec->region->members[m];
-    const int64_t count = dp_local_count(&spec->region->values[member->outputs[0]].local);
-    if (s->group_of[m] != g || !count) continue;
-    dp_update_tensor *x = &tensors[group->arguments.n_tensors++];
-    *x = (dp_update_tensor){
-        .count = count, .first_block = group->blocks, .gradient = in[gradient_of(spec->region, member)]};
-    lay(&spec->region->values[member->inputs[0]], &spec->region->values[gradient_of(spec->region, member)], x);
-    for (int i = 0; i < optimizer_of(member->op)->gradient; i++)
-      x->in[i] = member->inputs[i] < 0 ? NULL : in[member->inputs[i]];
-    for (int k = 0; k < member->n_outputs && k < 3; k++)
-      x->out[k] = member->outputs[k] < 0 ? NULL : out[member->outputs[k] - spec->n_inputs];
-    group->blocks += blocks_of(count);
-  }
-}
-
-// Fills the table: group after group.
-static void fill(const dp_kernel_spec *spec, region_state *s, const void *const *in, void *const *out,
-                 dp_update_tensor *tensors) {
-  const dp_update_tensor *table = s->table;
-  for (int g = 0; g < s->n_groups; g++) {
-    dp_update_arguments *a = &s->groups[g].arguments;
-    a->tensors = table;
-    add_group(spec, s, g, in, out, tensors);
-    table += a->n_tensors;
-    tensors += a->n_tensors;
-  }
-}
-
-static dp_status settle(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out) {
-  region_state *s = state;
-  const size_t bytes = (size_t)spec->region->n_members * sizeof(dp_update_tensor);
-  s->gpu = dp_cuda_gpu_current();
-  DP_TRY(dp_cuda_gpu_allocate(s->gpu, bytes, &s->table));
-  dp_update_tensor *tensors = calloc(1, bytes);
-  if (!tensors) return dp_fail(DP_EX_MEMORY, "out of memory for a region of %d nodes", spec->region->n_members);
-  fill(spec, s, in, out, tensors);
-  dp_status status = dp_cuda_gpu_upload(s->gpu, s->table, tensors, bytes);
-  free(tensors);
-  return status;
+  static const dp_cuda_table_kind updates = {sizeof(region_launch), sizeof(dp_update_tensor), describe, is_same, list};
+  return dp_cuda_table_prepare(spec, &updates, state);
 }
 
 static dp_status enqueue_region(const dp_kernel_spec *spec, void *state, dp_queue *queue, const void *const *in,
                                 void *const *out, void *scratch) {
   (void)spec, (void)out, (void)scratch;
-  const region_state *s = state;
-  for (int g = 0; g < s->n_groups; g++) {
-    const launch_group *group = &s->groups[g];
-    dp_update_arguments a = group->arguments;
-    a.lr = group->lr < 0 ? NULL : in[group->lr];
-    a.step = group->step < 0 ? NULL : in[group->step];
-    a.scale = group->scale < 0 ? NULL : in[group->scale];
-    a.skip = group->skip < 0 ? NULL : in[group->skip];
-    DP_TRY(launch(queue, group->function, group->blocks, &a));
+  const dp_cuda_table *table = state;
+  for (int l = 0; l < table->n_launches; l++) {
+    const region_launch *own = dp_cuda_table_at(table, l);
+    dp_update_arguments a = own->arguments;
+    a.lr = own->lr < 0 ? NULL : in[own->lr];
+    a.step = own->step < 0 ? NULL : in[own->step];
+    a.scale = own->scale < 0 ? NULL : in[own->scale];
+    a.skip = own->skip < 0 ? NULL : in[own->skip];
+    a.n_tensors = own->base.n_tensors;
+    a.tensors = own->base.tensors;
+    DP_TRY(launch(queue, own->base.function, own->base.blocks, &a));
   }
   return DP_OK;
 }
@@ -319,7 +255,7 @@ const dp_kernel dp_kernel_cuda_update_Region = {
     .in_place = true,
     .match = match_region,
     .prepare = prepare_region,
-    .settle = settle,
-    .release = release,
+    .settle = dp_cuda_table_settle,
+    .release = dp_cuda_table_release,
     .enqueue = enqueue_region,
 };
