@@ -71,7 +71,8 @@ dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) D
 
 // Zeroed memory, aligned to 16 bytes.
 void *dp_alloc(dp_arena *arena, size_t bytes);
-void *dp_alloc_n(dp_arena *arena, size_t count, size_t size);  // overflow counts as out of memory
+// Elements of a size, aligned as a type of that size may need. Overflow counts as out of memory.
+void *dp_alloc_n(dp_arena *arena, size_t count, size_t size);
 void *dp_memdup(dp_arena *arena, const void *data, size_t bytes);
 // Makes the arena own a block from malloc: it is freed with the arena. Returns the block.
 void *dp_arena_adopt(dp_arena *arena, void *block);

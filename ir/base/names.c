@@ -15,7 +15,7 @@ typedef struct {
 } slot;
 
 struct dp_names {
-  dp_arena *arena;
+  dp_arena *arena, *kept;    // kept: of names
   uint32_t count, capacity;  // capacity: of the slots, a power of two; at most three quarters are taken
   entry *entries;            // (count)
   slot *slots;               // (capacity)
@@ -27,9 +27,15 @@ enum { FIRST_CAPACITY = 8 };
 
 dp_names *dp_names_create(dp_arena *arena) {
   dp_names *names = dp_alloc(arena, sizeof *names);
-  names->arena = arena;
+  names->arena = names->kept = arena;
   names->capacity = FIRST_CAPACITY;
   names->slots = dp_alloc_n(arena, names->capacity, sizeof(slot));
+  return names;
+}
+
+dp_names *dp_names_create_keeping(dp_arena *arena, dp_arena *kept) {
+  dp_names *names = dp_names_create(arena);
+  names->kept = kept;
   return names;
 }
 
@@ -114,10 +120,10 @@ void dp_names_renumber(dp_names *names, int32_t (*number_now)(const void *contex
 
 // The name, in memory that lasts.
 static const char *keep(dp_names *names, const char *name, uint32_t hash) {
-  if (!names->strings) return dp_strdup(names->arena, name);
+  if (!names->strings) return dp_strdup(names->kept, name);
   const slot *s = probe(names->strings, name, hash);
   if (s->index) return names->strings->entries[s->index - 1].name;
-  const char *own = dp_strdup(names->strings->arena, name);
+  const char *own = dp_strdup(names->strings->kept, name);
   add(names->strings, own, hash, 0);
   return own;
 }
@@ -128,7 +134,7 @@ static const char *with_suffix(dp_names *names, const entry *taken) {
   if (!probe(names->suffixes, taken->name, taken->hash)->index) add(names->suffixes, taken->name, taken->hash, 0);
   entry *last = &names->suffixes->entries[probe(names->suffixes, taken->name, taken->hash)->index - 1];
   for (;;) {
-    const char *name = dp_printf(names->arena, "%s.%d", taken->name, ++last->number);
+    const char *name = dp_printf(names->kept, "%s.%d", taken->name, ++last->number);
     if (dp_names_find(names, name) < 0) return names->strings ? keep(names, name, dp_hash_name(name)) : name;
   }
 }

@@ -339,10 +339,7 @@ static void emit_graph_of_roles(emitting *e, Dp__Plan *plan, int g, uint32_t pro
 static void emit_graphs(emitting *e, Dp__Plan *plan) {
   dp_model *model = e->model;
   const bool frees = e->compile->options->frees_graphs;
-  for (int g = 0; g < model->n_graphs; g++) {
-    plan->n_graphs += begins_program(model, g);
-    if (frees) dp_graph_finish(model->graphs[g]);
-  }
+  for (int g = 0; g < model->n_graphs; g++) plan->n_graphs += begins_program(model, g);
   plan->graphs = dp_alloc_n(e->arena, plan->n_graphs, sizeof(Dp__Graph *));
   uint32_t program = (uint32_t)plan->n_graphs;
   for (int g = model->n_graphs, first; g > 0; g = first) {
@@ -387,6 +384,7 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   compile->unchanged = true;
   emitting e = {.compile = compile, .model = model, .arena = model->arena};
+  if (compile->options->frees_graphs) dp_model_finish(model);
   e.shared = dp_proto_shared_create(e.arena);
   NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
   plan->producer = dp_proto_string("dpc");

@@ -227,7 +227,7 @@ double BytesANode(int layers) {
 TEST(Pipeline, MemoryIsLinear) {
   const double few = BytesANode(1000), many = BytesANode(4000);
   EXPECT_LT(many, 1.1 * few);
-  EXPECT_LT(many, 3 << 10);
+  EXPECT_LT(many, 2560);
 }
 
 }  // namespace

@@ -143,6 +143,20 @@ TEST(Names, StayUniqueAndAreFound) {
   dp_arena_destroy(arena);
 }
 
+TEST(Arena, ElementsAreAlignedAsTheirSizeAsks) {
+  dp_arena *arena = dp_arena_create(0);
+  for (size_t size : {1, 2, 4, 6, 8, 12, 16, 24, 32}) {
+    dp_strdup(arena, "");
+    const size_t alignment = std::min<size_t>(size & -size, 16);
+    const auto at = reinterpret_cast<uintptr_t>(dp_alloc_n(arena, 3, size));
+    EXPECT_EQ(at % alignment, 0u) << size;
+    EXPECT_LE(at + 3 * size, reinterpret_cast<uintptr_t>(dp_strdup(arena, ""))) << size;
+    dp_strdup(arena, "");
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(dp_alloc(arena, size)) % 16, 0u) << size;
+  }
+  dp_arena_destroy(arena);
+}
+
 TEST(File, ReadsWhatWasWritten) {
   std::string path = Temporary("a");
   ASSERT_EQ(dp_file_write(path.c_str(), "hello", 5), DP_OK);
