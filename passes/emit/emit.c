@@ -356,6 +356,15 @@ static void emit_graphs(emitting *e, Dp__Plan *plan) {
   if (frees) dp_model_free_graphs(model);
 }
 
+// Each stage needs a graph of each program, if only an empty one.
+static dp_status check_stages(const Dp__Plan *plan) {
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t p = 0; p < plan->n_graphs; p++)
+      if (!plan->roles[r]->programs[p])
+        return dp_fail(EX_SOFTWARE, "program '%s' has no graph for stage %zu", plan->graphs[p]->name, r);
+  return DP_OK;
+}
+
 // ---- plan -----------------------------------------------------------------------------------------------------------
 
 static Dp__Target *emit_target(const emitting *e) {
@@ -414,6 +423,7 @@ static dp_status run(dp_compile *compile) {
     DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e, stage, staged));
   emit_graphs(&e, plan);
   dp_proto_shared_destroy(e.shared);
+  DP_TRY(check_stages(plan));
   compile->plan = plan;
   return DP_OK;
 }
