@@ -106,7 +106,10 @@ static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) {
 static inline bool dp_is_same(const char *a, const char *b) { return a == b || (*a == *b && !strcmp(a, b)); }
 
 uint64_t dp_hash64(const void *data, size_t bytes);  // XXH3, 64 bits
-uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: a counter word of philox.h
+// The same with a seed that each process draws for itself, for tables alone: nobody can make up names or shapes that
+// all come to one place. What is written or printed must not depend on it.
+uint64_t dp_hash_table(const void *data, size_t bytes);
+uint32_t dp_hash_name(const char *name);  // low 32 bits of XXH3_64 of the name: a counter word of philox.h
 
 #ifdef __cplusplus
 }

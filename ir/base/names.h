@@ -22,6 +22,8 @@ void dp_names_add(dp_names *names, const char *name, int32_t number);  // the na
 // finding each. False does not mean that the spelling differs.
 bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
                   const void *context);
+// How many slots are looked at to find each name once.
+size_t dp_names_probes(const dp_names *names);
 // Gives each name another number, or removes it where that is -1.
 void dp_names_renumber(dp_names *names, int32_t (*number_now)(const void *context, int32_t number),
                        const void *context);

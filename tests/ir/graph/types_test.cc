@@ -43,6 +43,23 @@ TEST(Types, DimsBeyondTheRankDoNotCount) {
   dp_arena_destroy(arena);
 }
 
+// As of names (base_test).
+TEST(Types, MadeUpToCollideAreFoundAsFastAsOthers) {
+  enum { COUNT = 500, SLOTS = 1024 };
+  dp_arena *arena = dp_arena_create(0);
+  dp_types *types = dp_types_create(arena);
+  int count = 0;
+  for (int64_t extent = 1; count < COUNT; extent++) {
+    const dp_type type = Type(DP_FLOAT32, 2, extent);
+    if (dp_hash64(type.shape.dims, 2 * sizeof(dp_dim)) % SLOTS) continue;
+    dp_types_share(types, &type);
+    count++;
+  }
+  EXPECT_GE(dp_types_probes(types), size_t{COUNT});
+  EXPECT_LT(dp_types_probes(types), size_t{20 * COUNT});  // by dp_hash64 alone 125,250
+  dp_arena_destroy(arena);
+}
+
 // What is added to a model whose graphs are finished has names as before.
 TEST(FinishedModel, KeepsNamesAndTakesOthers) {
   dp_arena *arena = dp_arena_create(0);
