@@ -4,17 +4,18 @@
 #include "ir/graph/op.h"
 #include "passes/simplify/cse.h"
 
+static uint64_t mix(uint64_t hash, uint64_t word) { return dp_cse_mix(dp_hash64, hash, word); }
+
 static uint64_t hash_node(const dp_node *node) {
-  uint64_t hash = dp_cse_mix(dp_hash_name(node->op->domain), dp_hash_name(node->op->name)), attrs = 0;
-  hash = dp_cse_mix(hash, dp_hash_name(node->name));
-  for (int i = 0; i < node->n_inputs; i++)
-    hash = dp_cse_mix(hash, node->inputs[i] ? dp_hash_name(node->inputs[i]->name) : 0);
-  for (int i = 0; i < node->n_attrs; i++) attrs += dp_cse_hash_attr(&node->attrs[i]);
-  return dp_cse_mix(hash, attrs);
+  uint64_t hash = mix(dp_hash_name(node->op->domain), dp_hash_name(node->op->name)), attrs = 0;
+  hash = mix(hash, dp_hash_name(node->name));
+  for (int i = 0; i < node->n_inputs; i++) hash = mix(hash, node->inputs[i] ? dp_hash_name(node->inputs[i]->name) : 0);
+  for (int i = 0; i < node->n_attrs; i++) attrs += dp_cse_hash_attr(dp_hash64, &node->attrs[i]);
+  return mix(hash, attrs);
 }
 
 static uint64_t hash_constant(const dp_value *value) {
-  return dp_cse_mix(dp_hash_name(value->name), dp_hash64(value->constant->data, value->constant->bytes));
+  return mix(dp_hash_name(value->name), dp_hash64(value->constant->data, value->constant->bytes));
 }
 
 uint64_t dp_network_hash(const dp_model *model) {

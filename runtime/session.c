@@ -62,6 +62,7 @@ static dp_status load_body(dp_node *node, const Dp__Instruction *in) {
     dp_node *member;
     DP_TRY(load_node(node->body, in->members[m], dp_printf(node->graph->arena, "%zu", m), &member));
   }
+  dp_graph_finish(node->body);
   return DP_OK;
 }
 
@@ -88,6 +89,7 @@ static dp_status load_nodes(dp_session *s, dp_role_program *role) {
     for (size_t k = 0; k < stream->n_instructions; k++)
       DP_TRY(load_node(holder, stream->instructions[k], dp_printf(s->arena, "%zu.%zu", i, k), &nodes[i][k]));
   }
+  dp_graph_finish(holder);
   role->nodes = (dp_node *const *const *)nodes;
   return DP_OK;
 }

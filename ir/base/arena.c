@@ -164,26 +164,30 @@ static void add_chunk(dp_arena *arena, size_t bytes) {
   if (arena->next_chunk_bytes < LAST_CHUNK_BYTES) arena->next_chunk_bytes *= 2;
 }
 
-void *dp_alloc(dp_arena *arena, size_t bytes) {
+// alignment: a power of two up to ALIGNMENT. Most blocks are small, and so are many of their elements.
+static void *allocate_aligned(dp_arena *arena, size_t bytes, size_t alignment) {
   static const _Alignas(ALIGNMENT) unsigned char nothing[ALIGNMENT];
   if (!bytes) return (void *)nothing;
   if (bytes > SIZE_MAX / 4) give_up(arena);
   if (bytes >= LARGE_BYTES) return add_large(arena, bytes);
-  bytes = dp_align_up(bytes, ALIGNMENT);
   chunk *c = arena->chunks;
-  if (!c || c->size_bytes - c->used_bytes < bytes) {
+  size_t begin = c ? dp_align_up(c->used_bytes, alignment) : 0;
+  if (!c || c->size_bytes < begin + bytes) {
     add_chunk(arena, bytes);
     c = arena->chunks;
+    begin = 0;
   }
-  void *result = c->data + c->used_bytes;
-  c->used_bytes += bytes;
-  return result;
+  c->used_bytes = begin + bytes;
+  return c->data + begin;
 }
+
+void *dp_alloc(dp_arena *arena, size_t bytes) { return allocate_aligned(arena, bytes, ALIGNMENT); }
 
 void *dp_alloc_n(dp_arena *arena, size_t count, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) give_up(arena);
-  return dp_alloc(arena, bytes);
+  const size_t lowest_bit = size & -size;  // a type's size is a multiple of its alignment
+  return allocate_aligned(arena, bytes, size && lowest_bit < ALIGNMENT ? lowest_bit : ALIGNMENT);
 }
 
 void *dp_arena_adopt(dp_arena *arena, void *block) {
@@ -200,7 +204,7 @@ void *dp_memdup(dp_arena *arena, const void *data, size_t bytes) {
 }
 
 char *dp_strndup(dp_arena *arena, const char *text, size_t length) {
-  char *copy = dp_alloc(arena, length + 1);
+  char *copy = dp_alloc_n(arena, length + 1, 1);
   memcpy(copy, text, length);
   return copy;
 }
@@ -213,7 +217,7 @@ char *dp_printf(dp_arena *arena, const char *format, ...) {
   va_copy(again, args);
   int length = vsnprintf(NULL, 0, format, args);
   va_end(args);
-  char *text = dp_alloc(arena, length < 0 ? 1 : (size_t)length + 1);
+  char *text = dp_alloc_n(arena, length < 0 ? 1 : (size_t)length + 1, 1);
   if (length >= 0) vsnprintf(text, (size_t)length + 1, format, again);
   va_end(again);
   return text;

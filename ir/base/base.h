@@ -74,7 +74,8 @@ dp_status dp_arena_run(dp_arena *arena, dp_status (*fn)(void *arg), void *arg) D
 
 // Zeroed memory, aligned to 16 bytes.
 void *dp_alloc(dp_arena *arena, size_t bytes);
-void *dp_alloc_n(dp_arena *arena, size_t count, size_t size);  // overflow counts as out of memory
+// Elements of a size, aligned as a type of that size may need. Overflow counts as out of memory.
+void *dp_alloc_n(dp_arena *arena, size_t count, size_t size);
 void *dp_memdup(dp_arena *arena, const void *data, size_t bytes);
 // Makes the arena own a block from malloc: it is freed with the arena. Returns the block.
 void *dp_arena_adopt(dp_arena *arena, void *block);
@@ -108,7 +109,10 @@ static inline uint64_t dp_align_up(uint64_t x, uint64_t alignment) {
 static inline bool dp_is_same(const char *a, const char *b) { return a == b || (*a == *b && !strcmp(a, b)); }
 
 uint64_t dp_hash64(const void *data, size_t bytes);  // XXH3, 64 bits
-uint32_t dp_hash_name(const char *name);             // low 32 bits of XXH3_64 of the name: a counter word of philox.h
+// The same with a seed that each process draws for itself, for tables alone: nobody can make up names or shapes that
+// all come to one place. What is written or printed must not depend on it.
+uint64_t dp_hash_table(const void *data, size_t bytes);
+uint32_t dp_hash_name(const char *name);  // low 32 bits of XXH3_64 of the name: a counter word of philox.h
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@ typedef struct {
 } slot;
 
 struct dp_names {
-  dp_arena *arena;
+  dp_arena *arena, *kept;    // kept: of names
   uint32_t count, capacity;  // capacity: of the slots, a power of two; at most three quarters are taken
   entry *entries;            // (count)
   slot *slots;               // (capacity)
@@ -25,11 +25,19 @@ struct dp_names {
 
 enum { FIRST_CAPACITY = 8 };
 
+static uint32_t hash_of(const char *name) { return (uint32_t)dp_hash_table(name, strlen(name)); }
+
 dp_names *dp_names_create(dp_arena *arena) {
   dp_names *names = dp_alloc(arena, sizeof *names);
-  names->arena = arena;
+  names->arena = names->kept = arena;
   names->capacity = FIRST_CAPACITY;
   names->slots = dp_alloc_n(arena, names->capacity, sizeof(slot));
+  return names;
+}
+
+dp_names *dp_names_create_keeping(dp_arena *arena, dp_arena *kept) {
+  dp_names *names = dp_names_create(arena);
+  names->kept = kept;
   return names;
 }
 
@@ -50,7 +58,7 @@ static slot *probe(const dp_names *names, const char *name, uint32_t hash) {
 }
 
 int32_t dp_names_find(const dp_names *names, const char *name) {
-  const slot *s = probe(names, name, dp_hash_name(name));
+  const slot *s = probe(names, name, hash_of(name));
   return s->index ? names->entries[s->index - 1].number : -1;
 }
 
@@ -75,7 +83,7 @@ static void add(dp_names *names, const char *name, uint32_t hash, int32_t number
   *s = (slot){hash, names->count};
 }
 
-void dp_names_add(dp_names *names, const char *name, int32_t number) { add(names, name, dp_hash_name(name), number); }
+void dp_names_add(dp_names *names, const char *name, int32_t number) { add(names, name, hash_of(name), number); }
 
 bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
                   const void *context) {
@@ -85,6 +93,13 @@ bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(c
     if (one->number < 0 || one->number >= count || name_of(context, one->number) != one->name) return false;
   }
   return true;
+}
+
+size_t dp_names_probes(const dp_names *names) {
+  size_t probes = 0;
+  for (uint32_t i = 0; i < names->capacity; i++)
+    if (names->slots[i].index) probes += 1 + ((i - names->slots[i].hash) & (names->capacity - 1));
+  return probes;
 }
 
 static void forget_suffixes(dp_names *names) {
@@ -114,10 +129,10 @@ void dp_names_renumber(dp_names *names, int32_t (*number_now)(const void *contex
 
 // The name, in memory that lasts.
 static const char *keep(dp_names *names, const char *name, uint32_t hash) {
-  if (!names->strings) return dp_strdup(names->arena, name);
+  if (!names->strings) return dp_strdup(names->kept, name);
   const slot *s = probe(names->strings, name, hash);
   if (s->index) return names->strings->entries[s->index - 1].name;
-  const char *own = dp_strdup(names->strings->arena, name);
+  const char *own = dp_strdup(names->strings->kept, name);
   add(names->strings, own, hash, 0);
   return own;
 }
@@ -128,19 +143,19 @@ static const char *with_suffix(dp_names *names, const entry *taken) {
   if (!probe(names->suffixes, taken->name, taken->hash)->index) add(names->suffixes, taken->name, taken->hash, 0);
   entry *last = &names->suffixes->entries[probe(names->suffixes, taken->name, taken->hash)->index - 1];
   for (;;) {
-    const char *name = dp_printf(names->arena, "%s.%d", taken->name, ++last->number);
-    if (dp_names_find(names, name) < 0) return names->strings ? keep(names, name, dp_hash_name(name)) : name;
+    const char *name = dp_printf(names->kept, "%s.%d", taken->name, ++last->number);
+    if (dp_names_find(names, name) < 0) return names->strings ? keep(names, name, hash_of(name)) : name;
   }
 }
 
 const char *dp_names_unique(dp_names *names, const char *wanted) {
-  const uint32_t hash = dp_hash_name(wanted);
+  const uint32_t hash = hash_of(wanted);
   const slot *s = probe(names, wanted, hash);
   return s->index ? with_suffix(names, &names->entries[s->index - 1]) : keep(names, wanted, hash);
 }
 
 static const char *enter(dp_names *names, const char *wanted, int32_t number, bool kept) {
-  const uint32_t hash = dp_hash_name(wanted);
+  const uint32_t hash = hash_of(wanted);
   const slot *s = probe(names, wanted, hash);
   if (s->index) {
     const char *name = with_suffix(names, &names->entries[s->index - 1]);

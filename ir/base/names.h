@@ -11,8 +11,10 @@ extern "C" {
 typedef struct dp_names dp_names;
 
 dp_names *dp_names_create(dp_arena *arena);
-// One whose names dp_names_enter and dp_names_unique keep in `strings` instead, and which live as long as that one's
-// arena: equal names of several maps are one string there.
+// One whose names dp_names_enter and dp_names_unique keep in another arena, and so outlive the map.
+dp_names *dp_names_create_keeping(dp_arena *arena, dp_arena *kept);
+// One whose names are kept in `strings` instead, and live as long as those of that one: equal names of several maps are
+// one string there.
 dp_names *dp_names_create_sharing(dp_arena *arena, dp_names *strings);
 int32_t dp_names_find(const dp_names *names, const char *name);        // -1 when absent
 void dp_names_add(dp_names *names, const char *name, int32_t number);  // the name must be absent; it is not copied
@@ -20,6 +22,8 @@ void dp_names_add(dp_names *names, const char *name, int32_t number);  // the na
 // finding each. False does not mean that the spelling differs.
 bool dp_names_are(const dp_names *names, int32_t count, const char *(*name_of)(const void *context, int32_t number),
                   const void *context);
+// How many slots are looked at to find each name once.
+size_t dp_names_probes(const dp_names *names);
 // Gives each name another number, or removes it where that is -1.
 void dp_names_renumber(dp_names *names, int32_t (*number_now)(const void *context, int32_t number),
                        const void *context);

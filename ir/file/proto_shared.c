@@ -81,7 +81,7 @@ static bool is_same(const dp_attr *a, const dp_attr *b) {
 static slot *probe(const dp_proto_shared *shared, const dp_attr *attr) {
   size_t bytes;
   const void *value = value_of(attr, &bytes);
-  for (size_t i = dp_hash64(value, bytes) + (uintptr_t)attr->name / sizeof(void *);; i++) {
+  for (size_t i = dp_hash_table(value, bytes) + (uintptr_t)attr->name / sizeof(void *);; i++) {
     slot *s = &shared->slots[i & (shared->capacity - 1)];
     if (!s->message || is_same(&s->of, attr)) return s;
   }

@@ -13,6 +13,11 @@ static const dp_placement replicated[DP_MAX_MESH];
 // Few arrays of placements differ in a model. The last of each kind is shared; a kind is what they hash to.
 enum { PLACEMENT_KINDS = 32 };
 
+static void create_strings(dp_model *model) {
+  model->tables = dp_arena_create_within(model->arena);
+  model->strings = dp_names_create_keeping(model->tables, model->arena);
+}
+
 dp_model *dp_model_create(dp_arena *arena, const char *name) {
   dp_model *model = dp_alloc(arena, sizeof *model);
   model->arena = arena;
@@ -22,7 +27,7 @@ dp_model *dp_model_create(dp_arena *arena, const char *name) {
   model->types = dp_types_create(arena);
   model->placements = dp_alloc_n(arena, PLACEMENT_KINDS, sizeof *model->placements);
   model->variable_names = dp_names_create(arena);
-  model->strings = dp_names_create(arena);
+  create_strings(model);
   return model;
 }
 
@@ -126,6 +131,17 @@ void dp_graph_finish(dp_graph *graph) {
 void dp_graph_free(dp_graph *graph) {
   dp_arena_destroy(graph->own);
   *graph = (dp_graph){.model = graph->model, .arena = graph->arena, .name = graph->name, .stage = graph->stage};
+}
+
+// The strings stay. A graph made later begins with none of them.
+void dp_model_finish(dp_model *model) {
+  for (int i = 0; i < model->n_graphs; i++) {
+    dp_graph *graph = model->graphs[i];
+    if (graph->logical) dp_graph_finish(graph->logical);
+    dp_graph_finish(graph);
+  }
+  dp_arena_destroy(model->tables);
+  create_strings(model);
 }
 
 // Several graphs may have one logical graph.

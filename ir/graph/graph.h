@@ -213,6 +213,7 @@ struct dp_model {
   dp_types *types;                  // of values and variables
   const dp_placement **placements;  // private to graph.c: arrays that values and variables share
   struct dp_names *variable_names;  // private to graph.c
+  dp_arena *tables;                 // private to graph.c: of `strings`
   struct dp_names *strings;         // private to graph.c: names of values and nodes, each once
   int n_graphs;
   dp_graph **graphs;
@@ -244,6 +245,9 @@ dp_graph *dp_graph_create_within(const dp_graph *outer, const char *name);
 void dp_graph_finish(dp_graph *graph);
 // Frees the nodes and values of a graph that nothing refers to any more, and of those within it. It is empty then.
 void dp_graph_free(dp_graph *graph);
+// Gives back what finds values and nodes by name in all graphs of the model: nothing is added any more to them, nor to
+// others that are there already.
+void dp_model_finish(dp_model *model);
 // Frees the model's graphs and their logical graphs; it has none then.
 void dp_model_free_graphs(dp_model *model);
 void dp_model_add_graph(dp_model *model, dp_graph *graph);  // replaces the graph of that name

@@ -11,7 +11,7 @@ enum { FIRST_CAPACITY = 32 };
 
 static uint64_t hash_of(const dp_type *type) {
   const size_t bytes = (size_t)type->shape.rank * sizeof *type->shape.dims;
-  return dp_hash64(type->shape.dims, bytes) + (uint64_t)type->dtype;
+  return dp_hash_table(type->shape.dims, bytes) + (uint64_t)type->dtype;
 }
 
 static const dp_type **probe(const dp_types *types, const dp_type *type) {
@@ -38,6 +38,13 @@ static void grow(dp_types *types) {
   set_capacity(types, 2 * before.capacity);
   for (uint32_t i = 0; i < before.capacity; i++)
     if (before.slots[i]) *probe(types, before.slots[i]) = before.slots[i];
+}
+
+size_t dp_types_probes(const dp_types *types) {
+  size_t probes = 0;
+  for (uint32_t i = 0; i < types->capacity; i++)
+    if (types->slots[i]) probes += 1 + ((i - hash_of(types->slots[i])) & (types->capacity - 1));
+  return probes;
 }
 
 const dp_type *dp_types_share(dp_types *types, const dp_type *type) {

@@ -13,6 +13,8 @@ typedef struct dp_types dp_types;
 dp_types *dp_types_create(dp_arena *arena);
 // The set's own copy of a type.
 const dp_type *dp_types_share(dp_types *types, const dp_type *type);
+// How many slots are looked at to find each type once.
+size_t dp_types_probes(const dp_types *types);
 
 #ifdef __cplusplus
 }

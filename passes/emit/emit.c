@@ -339,10 +339,7 @@ static void emit_graph_of_roles(emitting *e, Dp__Plan *plan, int g, uint32_t pro
 static void emit_graphs(emitting *e, Dp__Plan *plan) {
   dp_model *model = e->model;
   const bool frees = e->compile->options->frees_graphs;
-  for (int g = 0; g < model->n_graphs; g++) {
-    plan->n_graphs += begins_program(model, g);
-    if (frees) dp_graph_finish(model->graphs[g]);
-  }
+  for (int g = 0; g < model->n_graphs; g++) plan->n_graphs += begins_program(model, g);
   plan->graphs = dp_alloc_n(e->arena, plan->n_graphs, sizeof(Dp__Graph *));
   uint32_t program = (uint32_t)plan->n_graphs;
   for (int g = model->n_graphs, first; g > 0; g = first) {
@@ -357,6 +354,15 @@ static void emit_graphs(emitting *e, Dp__Plan *plan) {
     if (frees) dp_graph_free(logical);
   }
   if (frees) dp_model_free_graphs(model);
+}
+
+// Each stage needs a graph of each program, if only an empty one.
+static dp_status check_stages(const Dp__Plan *plan) {
+  for (size_t r = 0; r < plan->n_roles; r++)
+    for (size_t p = 0; p < plan->n_graphs; p++)
+      if (!plan->roles[r]->programs[p])
+        return dp_fail(EX_SOFTWARE, "program '%s' has no graph for stage %zu", plan->graphs[p]->name, r);
+  return DP_OK;
 }
 
 // ---- plan -----------------------------------------------------------------------------------------------------------
@@ -387,6 +393,7 @@ static dp_status run(dp_compile *compile) {
   dp_model *model = compile->model;
   compile->unchanged = true;
   emitting e = {.compile = compile, .model = model, .arena = model->arena};
+  if (compile->options->frees_graphs) dp_model_finish(model);
   e.shared = dp_proto_shared_create(e.arena);
   NEW(e.arena, plan, Dp__Plan, DP__PLAN__INIT);
   plan->producer = dp_proto_string("dpc");
@@ -416,6 +423,7 @@ static dp_status run(dp_compile *compile) {
     DP_PUSH(e.arena, plan->roles, plan->n_roles, emit_role(&e, stage, staged));
   emit_graphs(&e, plan);
   dp_proto_shared_destroy(e.shared);
+  DP_TRY(check_stages(plan));
   compile->plan = plan;
   return DP_OK;
 }

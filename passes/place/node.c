@@ -77,6 +77,7 @@ static dp_status decompose(dp_place_choice *c, bool *done) {
   DP_TRY(dp_place_node_walk(place, &source));
   for (int k = 0; k < node->n_outputs; k++)
     if (node->outputs[k]) c->source->map[node->outputs[k]->id] = dp_place_node_operand(place, &source, out[k]);
+  dp_graph_finish(pieces);
   return DP_OK;
 }
 

@@ -10,37 +10,43 @@
 
 // ---- equality of nodes ----------------------------------------------------------------------------------------------
 
-uint64_t dp_cse_mix(uint64_t hash, uint64_t word) {
+uint64_t dp_cse_mix(dp_cse_hash *of, uint64_t hash, uint64_t word) {
   uint64_t words[] = {hash, word};
-  return dp_hash64(words, sizeof words);
+  return of(words, sizeof words);
 }
 
-uint64_t dp_cse_hash_attr(const dp_attr *attr) {
-  uint64_t hash = dp_cse_mix(dp_hash_name(attr->name), (uint64_t)attr->kind + (attr->count << 8));
+// The low half, as dp_hash_name gives it.
+static uint64_t hash_text(dp_cse_hash *of, const char *text) { return (uint32_t)of(text, strlen(text)); }
+
+static uint64_t hash_value(dp_cse_hash *of, const dp_attr *attr) {
   switch (attr->kind) {
-    case DP_ATTR_INT:
-    case DP_ATTR_FLOAT:
-      return dp_cse_mix(hash, dp_hash64(&attr->i, sizeof attr->i));
     case DP_ATTR_STRING:
-      return dp_cse_mix(hash, dp_hash_name(attr->s));
+      return hash_text(of, attr->s);
     case DP_ATTR_INTS:
-      return dp_cse_mix(hash, dp_hash64(attr->ints, attr->count * sizeof *attr->ints));
+      return of(attr->ints, attr->count * sizeof *attr->ints);
     case DP_ATTR_FLOATS:
-      return dp_cse_mix(hash, dp_hash64(attr->floats, attr->count * sizeof *attr->floats));
+      return of(attr->floats, attr->count * sizeof *attr->floats);
     case DP_ATTR_DIMS:
-      return dp_cse_mix(hash, dp_hash64(attr->dims, attr->count * sizeof *attr->dims));
+      return of(attr->dims, attr->count * sizeof *attr->dims);
     default:
-      return hash;
+      return of(&attr->i, sizeof attr->i);
   }
 }
 
+uint64_t dp_cse_hash_attr(dp_cse_hash *of, const dp_attr *attr) {
+  uint64_t hash = dp_cse_mix(of, hash_text(of, attr->name), (uint64_t)attr->kind + (attr->count << 8));
+  if (attr->kind == DP_ATTR_STRINGS || attr->kind == DP_ATTR_TENSOR) return hash;
+  return dp_cse_mix(of, hash, hash_value(of, attr));
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word) { return dp_cse_mix(dp_hash_table, hash, word); }
+
 // Attributes are hashed as a set: their order has no meaning.
 static uint64_t hash_node(const dp_node *node) {
-  uint64_t hash = dp_cse_mix((uint64_t)(uintptr_t)node->op, (uint64_t)node->n_inputs), attrs = 0;
-  for (int i = 0; i < node->n_inputs; i++)
-    hash = dp_cse_mix(hash, node->inputs[i] ? (uint64_t)node->inputs[i]->id + 1 : 0);
-  for (int i = 0; i < node->n_attrs; i++) attrs += dp_cse_hash_attr(&node->attrs[i]);
-  return dp_cse_mix(hash, attrs);
+  uint64_t hash = mix((uint64_t)(uintptr_t)node->op, (uint64_t)node->n_inputs), attrs = 0;
+  for (int i = 0; i < node->n_inputs; i++) hash = mix(hash, node->inputs[i] ? (uint64_t)node->inputs[i]->id + 1 : 0);
+  for (int i = 0; i < node->n_attrs; i++) attrs += dp_cse_hash_attr(dp_hash_table, &node->attrs[i]);
+  return mix(hash, attrs);
 }
 
 static bool is_equal_node(const dp_node *a, const dp_node *b) {
@@ -114,7 +120,7 @@ static void merge_constants(dp_arena *scratch, dp_rewrite *rewrite) {
   for (int32_t i = 0; i < graph->n_values; i++) {
     dp_value *v = graph->values[i];
     if (v->kind != DP_VALUE_CONSTANT) continue;
-    uint64_t hash = dp_cse_mix(dp_hash64(v->constant->data, v->constant->bytes), v->constant->dtype);
+    uint64_t hash = mix(dp_hash_table(v->constant->data, v->constant->bytes), v->constant->dtype);
     dp_value *first = (dp_value *)find_or_add(&t, hash, v, equal_constants);
     if (first == v) continue;
     dp_rewrite_replace(rewrite, v, first);

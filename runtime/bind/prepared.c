@@ -80,9 +80,10 @@ static uint64_t hash_of(const dp_kernel *kernel, const dp_kernel_spec *spec) {
   uint64_t hash = (uintptr_t)kernel;
   for (int i = 0; i < spec->n_inputs + spec->n_outputs; i++) {
     const dp_kernel_operand *o = i < spec->n_inputs ? &spec->inputs[i] : &spec->outputs[i - spec->n_inputs];
-    const uint64_t words[] = {hash, (uint64_t)o->dtype,
-                              o->present ? dp_hash64(o->local.extents, (size_t)o->local.rank * sizeof(int64_t)) : 0};
-    hash = dp_hash64(words, sizeof words);
+    const uint64_t words[] = {
+        hash, (uint64_t)o->dtype,
+        o->present ? dp_hash_table(o->local.extents, (size_t)o->local.rank * sizeof(int64_t)) : 0};
+    hash = dp_hash_table(words, sizeof words);
   }
   return hash;
 }

@@ -154,7 +154,7 @@ static dp_status compile(void *arg) {
   const dp_backend_entry *entry;
   const dp_backend *backend;
   DP_TRY(open_device(c->device, &entry, &backend));
-  dp_options options = {.mode = "infer", .threads = c->threads, .target = entry->target};
+  dp_options options = {.mode = "infer", .threads = c->threads, .target = entry->target, .frees_graphs = true};
   DP_TRY(dp_pipeline_run(model, &options, &plan));
   dp_session_options session = {.workers = c->threads};
   DP_TRY(dp_session_create(plan, backend, &session, &e->session));

@@ -20,7 +20,7 @@ typedef struct {
   uint64_t *groups;          // by value: the leaf's colour after GROUP_ROUNDS
 } colours;
 
-static uint64_t mix(uint64_t a, uint64_t b) { return dp_cse_mix(a, b); }
+static uint64_t mix(uint64_t a, uint64_t b) { return dp_cse_mix(dp_hash64, a, b); }
 
 static uint64_t hash_type(const dp_type *type) {
   uint64_t hash = mix((uint64_t)type->dtype, (uint64_t)type->shape.rank);
@@ -50,7 +50,7 @@ static uint64_t first_of_node(const dp_node *node) {
   uint64_t hash = mix((uint64_t)(uintptr_t)node->op, (uint64_t)node->n_inputs), attrs = 0;
   for (int i = 0; i < node->n_attrs; i++)
     if (!dp_op_is(node->op, DP_OP_RANDOM) || strcmp(node->attrs[i].name, "key"))
-      attrs += dp_cse_hash_attr(&node->attrs[i]);
+      attrs += dp_cse_hash_attr(dp_hash64, &node->attrs[i]);
   for (int i = 0; i < node->n_inputs; i++) hash = mix(hash, node->inputs[i] ? hash_type(node->inputs[i]->type) : 0);
   for (int k = 0; k < node->n_outputs; k++) hash = mix(hash, node->outputs[k] ? hash_type(node->outputs[k]->type) : 0);
   return hash_constraints(mix(hash, attrs), node->n_constraints, node->constraints);
@@ -145,7 +145,7 @@ static table make_table(dp_arena *arena, int32_t most) {
 
 // The number stored under the hash; if there is none, stores and returns `number`.
 static int32_t number_of(table *t, uint64_t hash, int32_t number) {
-  size_t i = hash & (t->capacity - 1);
+  size_t i = dp_hash_table(&hash, sizeof hash) & (t->capacity - 1);
   for (; t->entries[i].number; i = (i + 1) & (t->capacity - 1))
     if (t->entries[i].hash == hash) return t->entries[i].number - 1;
   t->entries[i].hash = hash;

@@ -165,6 +165,34 @@ TEST(Names, StayUniqueAndAreFound) {
   dp_arena_destroy(arena);
 }
 
+// Who makes a file knows XXH3, but not the seed.
+TEST(Names, MadeUpToCollideAreFoundAsFastAsOthers) {
+  enum { COUNT = 700, SLOTS = 1024 };
+  dp_arena *arena = dp_arena_create(0);
+  dp_names *names = dp_names_create(arena);
+  for (int32_t i = 0, count = 0; count < COUNT; i++) {
+    const std::string name = "n" + std::to_string(i);
+    if (dp_hash_name(name.c_str()) % SLOTS == 0) dp_names_enter(names, name.c_str(), count++);
+  }
+  EXPECT_GE(dp_names_probes(names), size_t{COUNT});
+  EXPECT_LT(dp_names_probes(names), size_t{20 * COUNT});  // by dp_hash_name alone 245,350
+  dp_arena_destroy(arena);
+}
+
+TEST(Arena, ElementsAreAlignedAsTheirSizeAsks) {
+  dp_arena *arena = dp_arena_create(0);
+  for (size_t size : {1, 2, 4, 6, 8, 12, 16, 24, 32}) {
+    dp_strdup(arena, "");
+    const size_t alignment = std::min<size_t>(size & -size, 16);
+    const auto at = reinterpret_cast<uintptr_t>(dp_alloc_n(arena, 3, size));
+    EXPECT_EQ(at % alignment, 0u) << size;
+    EXPECT_LE(at + 3 * size, reinterpret_cast<uintptr_t>(dp_strdup(arena, ""))) << size;
+    dp_strdup(arena, "");
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(dp_alloc(arena, size)) % 16, 0u) << size;
+  }
+  dp_arena_destroy(arena);
+}
+
 TEST(File, ReadsWhatWasWritten) {
   std::string path = Temporary("a");
   ASSERT_EQ(dp_file_write(path.c_str(), "hello", 5), DP_OK);

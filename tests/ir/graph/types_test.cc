@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
 #include "ir/graph/graph.h"
 
@@ -39,6 +40,43 @@ TEST(Types, DimsBeyondTheRankDoNotCount) {
   dp_type a = Type(DP_FLOAT32, 2, 3), b = a;
   b.shape.dims[2] = dp_dim_of(7);
   EXPECT_EQ(dp_types_share(types, &a), dp_types_share(types, &b));
+  dp_arena_destroy(arena);
+}
+
+// As of names (base_test).
+TEST(Types, MadeUpToCollideAreFoundAsFastAsOthers) {
+  enum { COUNT = 500, SLOTS = 1024 };
+  dp_arena *arena = dp_arena_create(0);
+  dp_types *types = dp_types_create(arena);
+  int count = 0;
+  for (int64_t extent = 1; count < COUNT; extent++) {
+    const dp_type type = Type(DP_FLOAT32, 2, extent);
+    if (dp_hash64(type.shape.dims, 2 * sizeof(dp_dim)) % SLOTS) continue;
+    dp_types_share(types, &type);
+    count++;
+  }
+  EXPECT_GE(dp_types_probes(types), size_t{COUNT});
+  EXPECT_LT(dp_types_probes(types), size_t{20 * COUNT});  // by dp_hash64 alone 125,250
+  dp_arena_destroy(arena);
+}
+
+// What is added to a model whose graphs are finished has names as before.
+TEST(FinishedModel, KeepsNamesAndTakesOthers) {
+  dp_arena *arena = dp_arena_create(0);
+  dp_model *model = dp_model_create(arena, "m");
+  dp_graph *graph = dp_graph_create(model, "main");
+  dp_model_add_graph(model, graph);
+  const std::string longer(40, 'x');
+  const dp_value *x = dp_graph_add_value(graph, DP_VALUE_INPUT, longer.c_str(), Type(DP_FLOAT32, 2, 3));
+  const dp_value *y = dp_graph_add_value(graph, DP_VALUE_INPUT, longer.c_str(), Type(DP_FLOAT32, 2, 3));
+  const size_t before = dp_arena_bytes(arena);
+  dp_model_finish(model);
+  EXPECT_LT(dp_arena_bytes(arena), before);
+  EXPECT_EQ(x->name, longer);
+  EXPECT_EQ(y->name, longer + ".1");
+  EXPECT_EQ(dp_graph_verify(graph), DP_OK);
+  dp_graph *other = dp_graph_create(model, "other");
+  EXPECT_EQ(dp_graph_add_value(other, DP_VALUE_INPUT, longer.c_str(), Type(DP_FLOAT32, 2, 3))->name, longer);
   dp_arena_destroy(arena);
 }
 
