@@ -128,18 +128,27 @@ static bool packs(const work *w, const dp_node *node, const dp_kernel *kernel) {
          w->readers[v->variable] == 1;
 }
 
+// The kernel, and in spec->threads how many it gets. A library may have what a part of so many takes and not what fewer
+// take, so a kernel must match with those that it gets, or one is looked for again, for no more than these.
+static const dp_kernel *select_kernel(const dp_compile *compile, const dp_node *node, dp_kernel_spec *spec) {
+  for (;;) {
+    const dp_kernel *kernel = dp_kernels_select(compile, spec);
+    const int most = spec->threads;
+    if (kernel) spec->threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, spec) : 1;
+    if (!kernel || spec->threads == most || !kernel->match || kernel->match(spec)) return kernel;
+  }
+}
+
 static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
   const dp_compile *compile = w->compile;
-  const int threads = w->threads;
-  dp_kernel_spec spec = dp_kernels_spec(compile, threads, arena, node);
-  const dp_kernel *kernel = dp_kernels_select(compile, &spec);
+  dp_kernel_spec spec = dp_kernels_spec(compile, w->threads, arena, node);
+  const dp_kernel *kernel = select_kernel(compile, node, &spec);
   if (!kernel) {
     char text[256];
     const dp_value *x = node->inputs && node->n_inputs && node->inputs[0] ? node->inputs[0] : node->outputs[0];
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
                    node->op->name, compile->options->target->name, dp_type_print(x->type, text, sizeof text));
   }
-  spec.threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, &spec) : 1;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);
   node->threads = spec.threads;
   node->packed_bytes = packs(w, node, kernel) ? kernel->packed_bytes(&spec) : 0;
