@@ -125,6 +125,7 @@ typedef struct {
   bool negative;   // and -limit .. -1 too,
   bool has_other;  // and this one
   int64_t other;
+  bool once;  // only the run at hand skips its updates; else those after it do too, until the host knows
 } dp_refusal;
 
 // ---- cost, samples --------------------------------------------------------------------------------------------------

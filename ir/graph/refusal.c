@@ -17,11 +17,12 @@ dp_refusal dp_refusal_counted(const dp_node *count) {
                       .limit = limit && limit->count ? limit->dims[0] : dp_dim_of(0),
                       .negative = dp_node_int(count, DP_ATTR_NEGATIVE, 0) != 0,
                       .has_other = other != NULL,
-                      .other = other ? other->i : 0};
+                      .other = other ? other->i : 0,
+                      .once = dp_node_int(count, DP_ATTR_ONCE, 0) != 0};
 }
 
 static bool is_same(const dp_refusal *a, const dp_refusal *b) {
-  if (a->bounded != b->bounded) return false;
+  if (a->bounded != b->bounded || a->once != b->once) return false;
   if (!a->bounded) return true;
   return dp_dim_equal(a->limit, b->limit) && a->negative == b->negative && a->has_other == b->has_other &&
          (!a->has_other || a->other == b->other);
@@ -29,13 +30,14 @@ static bool is_same(const dp_refusal *a, const dp_refusal *b) {
 
 dp_value *dp_refusal_count(dp_builder *b, const dp_refusal *refusal, dp_value *data) {
   const dp_shape limit = {1, {refusal->limit}};
-  dp_attr attrs[3];
+  dp_attr attrs[4];
   int n = 0;
   if (refusal->bounded) {
     attrs[n++] = dp_attr_dims(b->graph->arena, DP_ATTR_LIMIT, &limit);
     if (refusal->negative) attrs[n++] = dp_attr_int(DP_ATTR_NEGATIVE, 1);
     if (refusal->has_other) attrs[n++] = dp_attr_int(DP_ATTR_OTHER, refusal->other);
   }
+  if (refusal->once) attrs[n++] = dp_attr_int(DP_ATTR_ONCE, 1);
   const bool symbolic = refusal->bounded && dp_dim_is_symbolic(refusal->limit);
   dp_value *in[] = {data, symbolic ? dp_graph_scalar(b->graph, DP_SCALAR_N) : NULL};
   return dp_build(b, "dp.CountRefused", symbolic ? 2 : 1, in, 1, n, attrs);

@@ -17,6 +17,7 @@ extern "C" {
 #define DP_ATTR_LIMIT "limit"
 #define DP_ATTR_NEGATIVE "negative"
 #define DP_ATTR_OTHER "other"
+#define DP_ATTR_ONCE "once"
 
 // What the node refuses; false: it takes all data.
 bool dp_refusal_of(const dp_node *node, dp_refusal *refusal);

@@ -1,6 +1,7 @@
-// dp.CountRefused(data [, n]) {limit, negative, other} -> int64: how many elements of data a node would refuse
+// dp.CountRefused(data [, n]) {limit, negative, other, once} -> int64: how many elements of data a node would refuse
 // (ir/graph/refusal.h): those that are not 0 .. limit - 1, nor -limit .. -1 with `negative`, nor `other`; without a
-// limit those that are 0. n (dp.n) is needed where the limit depends on it. A part counts its own elements.
+// limit those that are 0. n (dp.n) is needed where the limit depends on it. A part counts its own elements. once: a run
+// that is issued before the host has seen the count goes on as if there were none.
 #include "ir/graph/refusal.h"
 #include "ir/ops/common.h"
 
@@ -30,6 +31,7 @@ static const dp_sample samples[] = {
     {.inputs = "int64[N,4]", .n = 5, .low = -1, .high = 1},
     {.inputs = "uint64[N,3]", .n = 5, .low = 0, .high = 2},
     {.inputs = "uint8[9]", .low = 0, .high = 2},
+    {.inputs = "uint8[N,3]", .attrs = "once=1", .n = 4, .low = 0, .high = 2},
     {.inputs = "int32[]", .attrs = "limit=[1]", .low = 1, .high = 2},
     {.inputs = "int64[N,0]", .attrs = "limit=[0]", .n = 2, .low = 0, .high = 1},
     {0},
@@ -44,7 +46,8 @@ const dp_op dp_op_CountRefused = {
     .outputs = {DP_OPERAND("count", DP_BIT(DP_INT64), 0)},
     .attrs = {{.name = DP_ATTR_LIMIT, .kind = DP_ATTR_DIMS},
               DP_INT_ATTR(DP_ATTR_NEGATIVE, 0),
-              {.name = DP_ATTR_OTHER, .kind = DP_ATTR_INT}},
+              {.name = DP_ATTR_OTHER, .kind = DP_ATTR_INT},
+              DP_INT_ATTR(DP_ATTR_ONCE, 0)},
     .flags = DP_OP_COUNTS,
     .infer = infer,
     .sharding = placements,

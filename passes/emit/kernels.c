@@ -132,9 +132,9 @@ static const dp_value *weight_of(const work *w, const dp_node *node, const dp_ke
 }
 
 // Says of a value that it lies so, if the node then has the same kind of kernel.
-static bool lay(const work *w, dp_arena *arena, const dp_node *node, dp_value *v, dp_layout layout) {
+static bool lay(const work *w, dp_arena *arena, const dp_node *node, int threads, dp_value *v, dp_layout layout) {
   v->layout = layout;
-  const dp_kernel_spec spec = dp_kernels_spec(w->compile, w->threads, arena, node);
+  const dp_kernel_spec spec = dp_kernels_spec(w->compile, threads, arena, node);
   const dp_kernel *kernel = dp_kernels_select(w->compile, &spec);
   if (kernel && kernel->lays == layout) return true;
   v->layout = DP_LAYOUT_PLAIN;
@@ -147,7 +147,7 @@ static bool lay_first_value(const work *w, dp_arena *arena, int32_t variable, dp
   if (!update) return true;
   const dp_node *node = update->value->producer;
   return node && node->op && update->value->kind == DP_VALUE_RESULT && node->n_outputs == 1 &&
-         lay(w, arena, node, update->value, layout);
+         lay(w, arena, node, w->threads, update->value, layout);
 }
 
 // Lays what the kernel reads as it gains by, if it is whole on each device, and no other node has it but one that makes
@@ -156,21 +156,32 @@ static bool lays(const work *w, dp_arena *arena, const dp_node *node, const dp_k
   const dp_value *v = weight_of(w, node, kernel);
   if (kernel->lays == DP_LAYOUT_PLAIN || !v || w->uses[v->variable] != 1) return false;
   dp_value *weight = node->inputs[kernel->packs];
-  if (!lay(w, arena, node, weight, kernel->lays)) return false;
+  const int threads = spec->threads;
+  if (!lay(w, arena, node, threads, weight, kernel->lays)) return false;
   if (!lay_first_value(w, arena, v->variable, kernel->lays)) {
     weight->layout = DP_LAYOUT_PLAIN;
     return false;
   }
   w->compile->model->variables[v->variable].layout = kernel->lays;
-  *spec = dp_kernels_spec(w->compile, w->threads, arena, node);
+  *spec = dp_kernels_spec(w->compile, threads, arena, node);
   return true;
+}
+
+// The kernel, and in spec->threads how many it gets. A library may have what a part of so many takes and not what fewer
+// take, so a kernel must match with those that it gets, or one is looked for again, for no more than these.
+static const dp_kernel *select_kernel(const dp_compile *compile, const dp_node *node, dp_kernel_spec *spec) {
+  for (;;) {
+    const dp_kernel *kernel = dp_kernels_select(compile, spec);
+    const int most = spec->threads;
+    if (kernel) spec->threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, spec) : 1;
+    if (!kernel || spec->threads == most || !kernel->match || kernel->match(spec)) return kernel;
+  }
 }
 
 static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
   const dp_compile *compile = w->compile;
-  const int threads = w->threads;
-  dp_kernel_spec spec = dp_kernels_spec(compile, threads, arena, node);
-  const dp_kernel *kernel = dp_kernels_select(compile, &spec);
+  dp_kernel_spec spec = dp_kernels_spec(compile, w->threads, arena, node);
+  const dp_kernel *kernel = select_kernel(compile, node, &spec);
   if (!kernel) {
     char text[256];
     const dp_value *x = node->inputs && node->n_inputs && node->inputs[0] ? node->inputs[0] : node->outputs[0];
@@ -178,7 +189,6 @@ static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
                    node->op->name, compile->options->target->name, dp_type_print(x->type, text, sizeof text));
   }
   const bool laid = lays(w, arena, node, kernel, &spec), packs = !laid && !compile->options->plain_weights;
-  spec.threads = kernel->parts || kernel->own_threads ? threads_worth(compile, node, &spec) : 1;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);
   node->threads = spec.threads;
   node->packed_bytes = packs && weight_of(w, node, kernel) ? kernel->packed_bytes(&spec) : 0;

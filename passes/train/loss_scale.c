@@ -31,9 +31,10 @@ void dp_loss_scale_undo(dp_builder *b, int n_items, dp_optimizer_item *items) {
   for (int i = 0; i < n_items; i++) items[i].scale = dp_build_cast(b, inverse, items[i].gradient->type->dtype);
 }
 
-// By a count of zeros, so that it is one of the counts that updates are skipped for (ir/graph/refusal.h).
+// By a count of zeros, so that it is one of the counts that updates are skipped for (ir/graph/refusal.h). The next run
+// begins with a smaller scale, and does not skip.
 static dp_value *count_not_finite(dp_builder *b, dp_value *x) {
-  static const dp_refusal zero = {0};
+  static const dp_refusal zero = {.once = true};
   dp_value *largest = dp_build_fill(b, x->type->dtype, x->type->dtype == DP_FLOAT64 ? DBL_MAX : FLT_MAX);
   dp_value *finite = dp_build2(b, "LessOrEqual", dp_build1(b, "Abs", x), largest);
   return dp_refusal_count(b, &zero, dp_build_cast(b, finite, DP_UINT8));

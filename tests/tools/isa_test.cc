@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "backends/cpu/target.h"
+#include "tests/tools/array.h"
 #include "tests/tools/tool.h"
 
 namespace {
@@ -119,6 +120,28 @@ TEST_F(Isa, WithoutAnyThereAreReferenceKernels) {
   Hide("ALL");
   Must(Train());
   EXPECT_EQ(Losses(File("metrics")), losses);
+}
+
+// Small convolutions get fewer threads than --threads allows. oneDNN may have what computes a part of them by the
+// instruction, and not what computes the whole.
+TEST_F(Isa, OfBfloat16WithFewerThreads) {
+  const std::string model = Write("convolutions.dpt", R"dpt(model convolutions {
+  input x: float32[N,12,5,1]
+  parameter w: float32[64,6,1,1] = kaiming_uniform()
+  parameter b: float32[64] = kaiming_uniform(6)
+  parameter w2: float32[160,8,1,1] = kaiming_uniform()
+  y = Conv(x, w, b) {group=2}
+  y2 = Conv(y, w2) {group=8}
+  output y2
+}
+)dpt");
+  const std::string x = Write("x.npy", Npy({3, 12, 5, 1}, std::vector<double>(3 * 12 * 5)));
+  for (const char *threads : {"1", "2", "3", "64"}) {
+    SCOPED_TRACE(threads);
+    Must("dpc compile " + model + " --batch=3 --mode=infer --precision=bf16 --threads=" + threads + " -o " +
+         File("plan.bin"));
+    Must("dprun " + File("plan.bin") + " --infer --quiet --data x=" + x + " --output y2=" + File("y2.npy"));
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ typedef struct {
   long long count;
   long long aligned;  // whether x can be read by vectors
   int bounded, negative, has_other;
+  int once;  // only for this run
   long long scale, offset, other;
   const long long *n;  // NULL: the limit does not depend on it
   dp_cuda_reporter reporter;
@@ -19,10 +20,10 @@ typedef struct {
 } dp_count_refused_arguments;
 
 // Where all are counted. What a run that is not yet over has refused counts too: the host has not seen it, and may have
-// issued this run already.
+// issued this run already. Not so what counts once.
 DP_DEVICE void dp_count_refused_end(const dp_count_refused_arguments *a, dp_i64 refused) {
-  *a->y = refused + (a->reporter.fault->refused != 0);
-  if (refused > 0) a->reporter.fault->refused = 1;
+  *a->y = refused + (!a->once && a->reporter.fault->refused != 0);
+  if (!a->once && refused > 0) a->reporter.fault->refused = 1;
 }
 
 #endif

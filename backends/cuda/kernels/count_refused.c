@@ -56,6 +56,7 @@ static dp_status enqueue(const dp_kernel_spec *spec, void *state, dp_queue *queu
                                         .bounded = refusal.bounded,
                                         .negative = refusal.negative,
                                         .has_other = refusal.has_other,
+                                        .once = refusal.once,
                                         .scale = refusal.limit.scale,
                                         .offset = refusal.limit.offset,
                                         .other = refusal.other,

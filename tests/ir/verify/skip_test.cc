@@ -49,6 +49,17 @@ void AddTwin(HandPlan &h, const std::string &graph, const std::string &name) {
   Append(h.arena, &g->n_nodes, &g->nodes, node);
 }
 
+// Adds `once=1` to a dp.CountRefused.
+template <typename T>
+void CountOnce(HandPlan &h, T *counts) {
+  auto *once = static_cast<Dp__Attribute *>(dp_alloc(h.arena, sizeof(Dp__Attribute)));
+  dp__attribute__init(once);
+  once->name = dp_strdup(h.arena, "once");
+  once->kind = DP_ATTR_INT;
+  once->i = 1;
+  Append(h.arena, &counts->n_attributes, &counts->attributes, once);
+}
+
 const Change kChanges[] = {
     {"update_cannot_be_skipped", "MEANING.SKIP", "the update of 'w' cannot be skipped",
      [](HandPlan &h) {
@@ -65,6 +76,11 @@ const Change kChanges[] = {
      [](HandPlan &h) {
        Node(h, "train", "refused")->attributes[0]->dims->dims[0]->offset = 4;
        h.Step("train", "guard", 0)->attributes[0]->dims->dims[0]->offset = 4;
+     }},
+    {"counts_for_one_run_alone", "MEANING.SKIP", "is not counted in 'refused'",
+     [](HandPlan &h) {
+       CountOnce(h, Node(h, "train", "refused"));
+       CountOnce(h, h.Step("train", "guard", 0));
      }},
     {"nobody_computes_what_reports", "MEANING.UNUSED", "node 'twin' (SoftmaxCrossEntropyLoss) may refuse data",
      [](HandPlan &h) { AddTwin(h, "eval", "loss"); }},
