@@ -122,11 +122,11 @@ typedef struct {
 } work;
 
 // A variable that stays as it is between runs, and in this graph is for the kernel alone. NULL: its operand is no such.
-static const dp_value *weight_of(const work *w, const dp_node *node, const dp_kernel *kernel) {
+static dp_value *weight_of(const work *w, const dp_node *node, const dp_kernel *kernel) {
   const dp_options *options = w->compile->options;
   // Where inputs are uploaded ahead, a run may begin before the last one is over.
   if (!kernel->packed_bytes || !dp_options_infers(options) || options->uploads || options->target->uploads) return NULL;
-  const dp_value *v = node->inputs[kernel->packs];
+  dp_value *v = node->inputs[kernel->packs];
   const bool is = v && v->kind == DP_VALUE_VARIABLE && v->space == DP_SPACE_PERSISTENT && w->readers[v->variable] == 1;
   return is ? v : NULL;
 }
@@ -146,23 +146,21 @@ static bool lay_first_value(const work *w, dp_arena *arena, int32_t variable, dp
   const dp_update *update = w->updates[variable];
   if (!update) return true;
   const dp_node *node = update->value->producer;
-  return node && node->op && update->value->kind == DP_VALUE_RESULT && node->n_outputs == 1 &&
-         lay(w, arena, node, w->threads, update->value, layout);
+  return node && node->n_outputs == 1 && lay(w, arena, node, w->threads, update->value, layout);
 }
 
-// Lays what the kernel reads as it gains by, if it is whole on each device, and no other node has it but one that makes
+// Lays the weight as the kernel gains by, if it is whole on each device, and no other node has it but one that makes
 // its first value.
-static bool lays(const work *w, dp_arena *arena, const dp_node *node, const dp_kernel *kernel, dp_kernel_spec *spec) {
-  const dp_value *v = weight_of(w, node, kernel);
-  if (kernel->lays == DP_LAYOUT_PLAIN || !v || w->uses[v->variable] != 1) return false;
-  dp_value *weight = node->inputs[kernel->packs];
+static bool lays(const work *w, dp_arena *arena, const dp_node *node, const dp_kernel *kernel, dp_value *weight,
+                 dp_kernel_spec *spec) {
   const int threads = spec->threads;
+  if (kernel->lays == DP_LAYOUT_PLAIN || w->uses[weight->variable] != 1) return false;
   if (!lay(w, arena, node, threads, weight, kernel->lays)) return false;
-  if (!lay_first_value(w, arena, v->variable, kernel->lays)) {
+  if (!lay_first_value(w, arena, weight->variable, kernel->lays)) {
     weight->layout = DP_LAYOUT_PLAIN;
     return false;
   }
-  w->compile->model->variables[v->variable].layout = kernel->lays;
+  w->compile->model->variables[weight->variable].layout = kernel->lays;
   *spec = dp_kernels_spec(w->compile, threads, arena, node);
   return true;
 }
@@ -188,10 +186,12 @@ static dp_status choose_kernel(const work *w, dp_arena *arena, dp_node *node) {
     return dp_fail(EX_UNAVAILABLE, "node '%s' (%s): backend %s has no kernel for it (first operand: %s)", node->name,
                    node->op->name, compile->options->target->name, dp_type_print(x->type, text, sizeof text));
   }
-  const bool laid = lays(w, arena, node, kernel, &spec), packs = !laid && !compile->options->plain_weights;
+  dp_value *weight = weight_of(w, node, kernel);
+  const bool laid = weight && lays(w, arena, node, kernel, weight, &spec);
+  const bool packs = weight && !laid && !compile->options->plain_weights;
   node->kernel = dp_kernel_name(node->graph->arena, kernel, node->op);
   node->threads = spec.threads;
-  node->packed_bytes = packs && weight_of(w, node, kernel) ? kernel->packed_bytes(&spec) : 0;
+  node->packed_bytes = packs ? kernel->packed_bytes(&spec) : 0;
   spec.packed = node->packed_bytes > 0;
   node->scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(&spec) : 0;
   return DP_OK;
