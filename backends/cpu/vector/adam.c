@@ -5,8 +5,13 @@
 
 #include "backends/cpu/vector/isa.h"
 
-void DP_FOR_ISA(dp_vector_adam_)(const dp_adam_rule *rule, int64_t count, const float *w, const float *m,
-                                 const float *v, const float *g, float *next_w, float *next_m, float *next_v) {
+// Floats that are updated at a time, and how far ahead operands are fetched, also beyond their ends, which is harmless.
+// Without it a load waits for stores before it whose addresses have the same last twelve bits (Intel), and so for
+// memory: twice the time where the operands lie so.
+enum { BLOCK = 64, AHEAD = 512, LINE = 16 };
+
+static inline void update(const dp_adam_rule *rule, int64_t count, const float *w, const float *m, const float *v,
+                          const float *g, float *next_w, float *next_m, float *next_v) {
   const dp_adam_rule r = *rule;
   DP_INDEPENDENT
   for (int64_t i = 0; i < count; i++) {
@@ -17,4 +22,21 @@ void DP_FOR_ISA(dp_vector_adam_)(const dp_adam_rule *rule, int64_t count, const 
     next_m[i] = (float)mean;
     next_v[i] = (float)square;
   }
+}
+
+static inline void fetch(const float *from) {
+  for (int i = 0; i < BLOCK; i += LINE) __builtin_prefetch(from + i);
+}
+
+void DP_FOR_ISA(dp_vector_adam_)(const dp_adam_rule *rule, int64_t count, const float *w, const float *m,
+                                 const float *v, const float *g, float *next_w, float *next_m, float *next_v) {
+  int64_t i = 0;
+  for (; i + BLOCK <= count; i += BLOCK) {
+    fetch(w + i + AHEAD);
+    fetch(m + i + AHEAD);
+    fetch(v + i + AHEAD);
+    fetch(g + i + AHEAD);
+    update(rule, BLOCK, w + i, m + i, v + i, g + i, next_w + i, next_m + i, next_v + i);
+  }
+  update(rule, count - i, w + i, m + i, v + i, g + i, next_w + i, next_m + i, next_v + i);
 }
