@@ -20,7 +20,7 @@ bool dp_row_frame_of(const dp_kernel_spec *spec, dp_row_frame *f);
 // The elements of the dims from `first` on. Empty dims count as one, since something may be reduced from them.
 int64_t dp_row_frame_elements(const dp_row_frame *f, int first);
 
-enum { DP_ROW_CHUNK = 1024 };  // elements of a chunk of more than one row
+enum { DP_ROW_CHUNK = 2048 };  // elements of a chunk of more than one row
 
 // How the frame is divided.
 typedef struct {
