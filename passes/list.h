@@ -13,6 +13,7 @@ DP_PASS(partition)
 // The logical training graph.
 DP_PASS(programs)
 // Before gradients, so that they too are found.
+DP_PASS(unbind)
 DP_PASS(attention)
 DP_PASS(transposed)
 DP_PASS(autodiff)
