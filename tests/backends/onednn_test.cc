@@ -270,6 +270,8 @@ TEST(OneDnn, LowProductsEqualReference) {
       {"float32[N,70], float32[70,1024], float32[1024]", "beta=1.0", 70},
       {"float32[N,1], float32[1,32], float32[N,32]", "beta=1.0", 1},
       {"float32[N,300], float32[300,40]", "beta=1.0", 300},
+      {"float32[N,300], float32[300,1024]", "beta=1.0", 300},
+      {"float32[N,129], float32[129,2048], float32[N,2048]", "beta=1.0", 129},
       {"float32[N,1024], float32[58,1024], float32[N,58]", "transB=1", 1024},
       {"float32[N,1537], float32[5,1537]", "transB=1", 1537},
       {"float32[N,2], float32[1,2], float32[1]", "transB=1", 2},
@@ -278,6 +280,16 @@ TEST(OneDnn, LowProductsEqualReference) {
   for (const auto &p : products)
     for (int64_t n : {0, 1, 7, 8, 16, 30, 33, 65})
       Check({"Gemm", "", p.operands, p.attrs, n, p.terms + 2}, n % 2 ? 1 : 3);
+}
+
+// Products of few terms whose results' rows are far apart: whole and partial tiles, shares of rows and of columns; and
+// some that just fail to be such products.
+TEST(OneDnn, ThinProductsEqualReference) {
+  for (const char *operands : {"float32[N,45], float32[N,1024]", "float32[N,14], float32[N,2048], float32[2048]",
+                               "float32[N,2060], float32[N,1024], float32[2060,1]", "float32[N,13], float32[N,1024]",
+                               "float32[N,45], float32[N,1056]"})
+    for (const char *attrs : {"transA=1, beta=1.0", "transA=1, alpha=0.5"})
+      for (int64_t n : {0, 1, 37, 128, 129}) Check({"Gemm", "", operands, attrs, n, double(n) + 2}, n == 37 ? 1 : 3);
 }
 
 // Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,
@@ -296,6 +308,8 @@ TEST(OneDnn, ProductsOfPaddedRowsEqualReference) {
   for (int64_t n : {0, 1, 3, 22, 40, 300})
     Check({"MatMul", "", "float32[N,3,260], float32[260,512]", "", n, 260}, n % 2 ? 3 : 2);
   Check({"MatMul", "", "float32[N,3,260], float32[260,256]", "", 5, 260}, 3);
+  for (int64_t n : {2, 3, 16, 17, 21, 22})
+    Check({"MatMul", "", "float32[N,3,260], float32[260,1024]", "", n, 260}, n % 2 ? 1 : 2);
   for (int64_t n : {1, 2, 7}) Check({"MatMul", "", "float32[N,9,260], float32[N,260,512]", "", n, 260}, 3);
 }
 

@@ -2,6 +2,8 @@
 #ifndef DP_BACKENDS_CPU_ONEDNN_BLOCK_H
 #define DP_BACKENDS_CPU_ONEDNN_BLOCK_H
 
+#include <string.h>
+
 #include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/vector/taps.h"
 #include "backends/cpu/vector/transpose.h"
@@ -17,6 +19,13 @@ static inline void dp_block_transpose(int64_t rows, int64_t columns, const float
                                       int64_t to_stride) {
   (dp_isa_holds_avx512() ? dp_vector_transpose_avx512 : dp_vector_transpose_avx2)(rows, columns, from, from_stride, to,
                                                                                   to_stride);
+}
+
+// Copies blocks one after the other, each of `terms` rows: `columns` columns of rows that are `row` floats apart.
+static inline void dp_block_copy(const float *from, int64_t row, int64_t terms, int64_t columns, float *to) {
+  for (int64_t i = 0; i < terms; i++, from += row)
+    for (int64_t j = 0; j < columns; j += DP_TAPS_BLOCK)
+      memcpy(to + j * terms + i * DP_TAPS_BLOCK, from + j, DP_TAPS_BLOCK * sizeof *to);
 }
 
 #endif

@@ -14,18 +14,25 @@ enum { MOST_ROWS = 64, FEWEST_ROWS = 8 };
 enum { PERIOD = 256, PADDING = 16 };
 // Rows of B' and terms that are multiplied at a time: the second cache holds them and their block.
 enum { ROWS = 56, TERMS = 1024 };
+// More terms than these, and the blocks of A' are in no cache when they are read again.
+enum { MOST_TERMS = 4096 };
+// Rows of B that are a multiple of PAGE floats apart are also copied, some columns and terms at a time, where more rows
+// of A than a small tile has read them again. With more than MOST_COPIED oneDNN, which packs all, is as fast or faster.
+enum { PAGE = 1024, FEW_ROWS = 6, MOST_COPIED = 48, COPIED_COLUMNS = 4 * BLOCK, COPIED_TERMS = 128 };
 
 static int64_t blocks_of(int64_t count) { return (count + BLOCK - 1) / BLOCK; }
 
-// A B, with blocks of B and rows of A.
+// A B, with blocks of B and rows of A. Whether B is padded changes no bit, so it does not matter here.
 static bool is_upright(const dp_sgemm *p, int64_t rows) {
-  return !p->trans_a && !p->trans_b && p->n % BLOCK == 0 && rows <= MOST_ROWS;
+  return !p->trans_a && !p->trans_b && p->n % BLOCK == 0 && rows <= (p->n % PAGE ? MOST_ROWS : MOST_COPIED);
 }
 
 // A B', with blocks of A' and rows of B': the result is y'.
 static bool is_lying(const dp_sgemm *p, int64_t rows) {
-  return !p->trans_a && p->trans_b && rows >= FEWEST_ROWS && rows <= MOST_ROWS;
+  return !p->trans_a && p->trans_b && rows >= FEWEST_ROWS && rows <= MOST_ROWS && p->k <= MOST_TERMS;
 }
+
+static bool is_copied(const dp_sgemm *p, int64_t rows) { return dp_sgemm_row_of_b(p) % PAGE == 0 && rows > FEW_ROWS; }
 
 bool dp_low_product_fits(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, float beta) {
   return alpha == 1 && (beta == 0 || beta == 1) && p->k > 0 && dp_block_can() &&
@@ -44,7 +51,10 @@ static int64_t lying_floats(int64_t rows, int64_t k) {
 
 uint64_t dp_low_product_bytes(const dp_sgemm *p) {
   int64_t floats = 0;
-  if (!p->trans_a && !p->trans_b) floats = dp_min_i64(p->m, MOST_ROWS) * pitch_of(p->k);
+  if (!p->trans_a && !p->trans_b) {
+    floats = dp_min_i64(p->m, MOST_ROWS) * pitch_of(p->k);
+    if (p->n >= PAGE) floats += COPIED_COLUMNS * COPIED_TERMS;
+  }
   if (!p->trans_a && p->trans_b) floats = lying_floats(p->m, p->k);
   return dp_align_up((uint64_t)floats * sizeof(float), DP_CPU_ALIGNMENT);
 }
@@ -60,6 +70,27 @@ static const float *take(const float *from, int64_t rows, int64_t terms, int64_t
   return room;
 }
 
+// The rows of `t` by copies of blocks, some terms after the others.
+static void copied(const dp_sgemm *p, const dp_sgemm_share *s, const dp_tap *t, int64_t columns, const float *b,
+                   bool add, float *y, float *room) {
+  const int64_t row = dp_sgemm_row_of_b(p);
+  for (int64_t j = 0; j < columns; j += COPIED_COLUMNS) {
+    const int64_t wide = dp_min_i64(COPIED_COLUMNS, columns - j), column = s->column + j;
+    for (int64_t at = 0; at < p->k; at += COPIED_TERMS) {
+      const dp_tap_run all = {0, 0, dp_min_i64(COPIED_TERMS, p->k - at)};
+      dp_tap some = *t;
+      some.runs = &all;
+      some.rows += at;
+      some.block_step = 1;
+      dp_block_copy(b + at * row + column, row, all.count, wide, room);
+      for (int64_t i = 0; i < wide; i += BLOCK) {
+        some.block = room + i * all.count;
+        dp_block_multiply(&some, s->rows, add || at > 0, y + s->row * p->n + column + i, p->n);
+      }
+    }
+  }
+}
+
 static int64_t upright(const dp_sgemm *p, const dp_sgemm_share *s, const float *a, const float *b, bool add, float *y,
                        float *room) {
   const dp_tap_run all = {0, 0, p->k};
@@ -71,6 +102,10 @@ static int64_t upright(const dp_sgemm *p, const dp_sgemm_share *s, const float *
               .row_step = 1};
   t.rows = take(a + s->row * p->k, s->rows, p->k, &t.rows_channel, room);
   const int64_t columns = s->columns / BLOCK * BLOCK;
+  if (is_copied(p, s->rows)) {
+    copied(p, s, &t, columns, b, add, y, room + dp_min_i64(p->m, MOST_ROWS) * pitch_of(p->k));
+    return columns;
+  }
   for (int64_t j = s->column; j < s->column + columns; j += BLOCK) {
     t.block = b + j;
     dp_block_multiply(&t, s->rows, add, y + s->row * p->n + j, p->n);

@@ -6,6 +6,7 @@
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/low_product.h"
 #include "backends/cpu/onednn/primitive.h"
+#include "backends/cpu/onednn/thin_product.h"
 #include "backends/cpu/reference/reference.h"
 #include "ir/base/tsan.h"
 
@@ -54,8 +55,9 @@ static uint64_t a_bytes(const dp_sgemm *p) { return p->trans_a ? block_bytes(p->
 static uint64_t b_bytes(const dp_sgemm *p) { return p->trans_b ? 0 : block_bytes(p->k, p->n, p->m); }
 
 uint64_t dp_sgemm_bytes(const dp_sgemm *p) {
-  const uint64_t copies = a_bytes(p) + b_bytes(p), low = dp_low_product_bytes(p);
-  return copies > low ? copies : low;
+  const uint64_t copies = a_bytes(p) + b_bytes(p), low = dp_low_product_bytes(p), thin = dp_thin_product_bytes(p);
+  const uint64_t own = low > thin ? low : thin;
+  return copies > own ? copies : own;
 }
 
 uint64_t dp_sgemm_padded_bytes(int64_t k, int64_t n) {
@@ -136,10 +138,12 @@ static dp_status run_library(const dp_sgemm *p, const dp_sgemm_share *s, float a
 dp_status dp_sgemm_run(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, const float *a, const float *b,
                        float beta, float *y, void *room, int threads) {
   dp_sgemm_share rest = *s;
-  if (threads <= 1 && dp_low_product_fits(p, s, alpha, beta)) {
-    const int64_t columns = dp_low_product_run(p, s, a, b, beta, y, room);
-    rest.column += columns;
-    rest.columns -= columns;
-  }
+  int64_t columns = 0;
+  if (threads <= 1 && dp_low_product_fits(p, s, alpha, beta))
+    columns = dp_low_product_run(p, s, a, b, beta, y, room);
+  else if (threads <= 1 && dp_thin_product_fits(p, s, alpha, beta))
+    columns = dp_thin_product_run(p, s, a, b, beta, y, room);
+  rest.column += columns;
+  rest.columns -= columns;
   return run_library(p, &rest, alpha, a, b, beta, y, room, threads);
 }
