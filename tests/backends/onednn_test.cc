@@ -285,11 +285,13 @@ TEST(OneDnn, LowProductsEqualReference) {
 // Products of few terms whose results' rows are far apart: whole and partial tiles, shares of rows and of columns; and
 // some that just fail to be such products.
 TEST(OneDnn, ThinProductsEqualReference) {
-  for (const char *operands : {"float32[N,45], float32[N,1024]", "float32[N,14], float32[N,2048], float32[2048]",
-                               "float32[N,2060], float32[N,1024], float32[2060,1]", "float32[N,13], float32[N,1024]",
-                               "float32[N,45], float32[N,1056]"})
-    for (const char *attrs : {"transA=1, beta=1.0", "transA=1, alpha=0.5"})
-      for (int64_t n : {0, 1, 37, 128, 129}) Check({"Gemm", "", operands, attrs, n, double(n) + 2}, n == 37 ? 1 : 3);
+  for (const char *operands : {"float32[N,45], float32[N,94208]", "float32[N,2060], float32[N,2048], float32[2048]",
+                               "float32[N,4100], float32[N,1024], float32[4100,1]", "float32[N,13], float32[N,322560]",
+                               "float32[N,45], float32[N,94240]"})
+    for (int64_t n : {1, 11}) Check({"Gemm", "", operands, "transA=1, beta=1.0", n, double(n) + 2}, n == 1 ? 1 : 3);
+  for (int64_t n : {0, 128})
+    Check({"Gemm", "", "float32[N,45], float32[N,94208]", "transA=1, beta=1.0", n, double(n) + 2}, 2);
+  Check({"Gemm", "", "float32[N,45], float32[N,94208]", "transA=1, alpha=0.5", 5, 7}, 2);
 }
 
 // Rows that lie in the same sets of the cache are copied in blocks, with a padding: some of one operand, some of both,

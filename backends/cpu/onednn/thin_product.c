@@ -1,5 +1,6 @@
-// See thin_product.h. A product is a tap of a convolution whose windows are its terms (backends/cpu/vector/taps.h): of B
-// a block of columns, of A' as many rows as a tile has. Both are copied, for as many columns as the second cache holds.
+// See thin_product.h. A product is a tap of a convolution whose windows are its terms (backends/cpu/vector/taps.h): of
+// B a block of columns, of A' as many rows as a tile has. Both are copied, for as many columns as the second cache
+// holds.
 #include "backends/cpu/onednn/thin_product.h"
 
 #include <string.h>
@@ -9,14 +10,15 @@
 
 enum { BLOCK = DP_TAPS_BLOCK };
 enum { PAGE = 1024 };  // floats
-// Measured: with more terms oneDNN reaches what is possible.
-enum { MOST_TERMS = 128 };
+// Measured: with more terms, or a result that caches hold, oneDNN is faster.
+enum { MOST_TERMS = 128, FEWEST_RESULTS = 1 << 22 };
 // Rows of a tile, how far apart those of a term are in its copy, and columns that are multiplied at a time.
 enum { TILE = 14, PITCH = 16, COLUMNS = 8 * BLOCK };
 
 bool dp_thin_product_fits(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, float beta) {
-  return p->trans_a && !p->trans_b && p->n % PAGE == 0 && p->k > 0 && p->k <= MOST_TERMS && s->rows >= TILE &&
-         s->columns >= BLOCK && alpha == 1 && (beta == 0 || beta == 1) && dp_isa_holds_avx512();
+  return p->trans_a && !p->trans_b && p->n % PAGE == 0 && p->m * p->n >= FEWEST_RESULTS && p->k > 0 &&
+         p->k <= MOST_TERMS && s->rows >= TILE && s->columns >= BLOCK && alpha == 1 && (beta == 0 || beta == 1) &&
+         dp_isa_holds_avx512();
 }
 
 uint64_t dp_thin_product_bytes(const dp_sgemm *p) {
