@@ -19,6 +19,8 @@ class Ours:
         how = ["--mode=infer"] if self.infer else ["--loss=softmax_cross_entropy(y,label)", "--optimizer=adam(lr=1e-3)"]
         if options.isa:
             how += ["--isa=" + options.isa]
+        if options.fast_math:
+            how += ["--fast-math=winograd"]
         if devices > 1:
             how += ["--strategy=data", "--devices=%d" % devices]
         self.compile_s = run([TOOLS + "/dpc", "compile", folder + "/model.onnx", "--batch=%d" % counted["batch"],
