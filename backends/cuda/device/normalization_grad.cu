@@ -7,7 +7,8 @@
 // where STORES, and as U where STORES_U.
 //
 // Where elements are computed with as floats, squares are double, and means are taken relative to the row's first
-// element, so that a large mean costs no digits.
+// element, so that a large mean costs no digits. Nothing is divided, nor are columns numbered in 64 bits: both take
+// registers, of which rows and sums leave few.
 #include "backends/cuda/device/block.h"
 #include "backends/cuda/device/normalization_grad.h"
 #include "backends/cuda/device/vectors.h"
@@ -69,15 +70,17 @@ DP_DEVICE void LOCAL(join)(int count, double *numbers, double *shared) {
     if (dp_thread() % DP_WARP == 0) shared[dp_thread() / DP_WARP * LOCAL(joined) + n] = numbers[n];
   dp_barrier();
   DP_UNROLL
-  for (int n = 0; n < count; n++) {
-    numbers[n] = shared[n];
-    for (int w = 1; w < SHARERS / DP_WARP; w++) numbers[n] += shared[w * LOCAL(joined) + n];
+  for (int n = 0; n < count; n++) numbers[n] = shared[n];
+  DP_UNROLL_BY(4)
+  for (int w = 1; w < SHARERS / DP_WARP; w++) {
+    DP_UNROLL
+    for (int n = 0; n < count; n++) numbers[n] += shared[w * LOCAL(joined) + n];
   }
   dp_barrier();  // before somebody writes there again
 }
 
 // The first column of this thread's vector v.
-DP_DEVICE dp_i64 LOCAL(column)(int v) { return (dp_i64)(v * SHARERS + dp_thread() % SHARERS) * VECTOR; }
+DP_DEVICE int LOCAL(column)(int v) { return (v * SHARERS + dp_thread() % SHARERS) * VECTOR; }
 
 // x: this thread's elements of the row, become relative to the mean.
 DP_DEVICE void LOCAL(centre)(const dp_normalization_grad_arguments *a, const T *row, C *x, double *shared) {
@@ -85,13 +88,13 @@ DP_DEVICE void LOCAL(centre)(const dp_normalization_grad_arguments *a, const T *
   C sum = 0;
   DP_UNROLL
   for (int v = 0; v < VECTORS; v++) {
-    if (LOCAL(column)(v) >= a->length) break;
+    if (LOCAL(column)(v) >= (int)a->length) break;
     LOCAL(load)(a, row + LOCAL(column)(v), x + v * VECTOR);
   }
   if (!ABOUT_MEAN) return;
   DP_UNROLL
   for (int v = 0; v < VECTORS; v++) {
-    if (LOCAL(column)(v) >= a->length) break;
+    if (LOCAL(column)(v) >= (int)a->length) break;
     DP_UNROLL
     for (int l = 0; l < VECTOR; l++) {
       x[v * VECTOR + l] -= about;
@@ -100,21 +103,22 @@ DP_DEVICE void LOCAL(centre)(const dp_normalization_grad_arguments *a, const T *
   }
   double mean = (double)sum;
   LOCAL(join)(1, &mean, shared);
-  const C apart = (C)(mean / (double)a->length);
+  const C apart = (C)(mean * a->share);
   DP_UNROLL
   for (int i = 0; i < LOCAL(elements); i++) x[i] -= apart;
 }
 
-DP_DEVICE void LOCAL(fetch_from)(const void *rows, dp_i64 row, dp_i64 bytes) {
-  for (dp_i64 i = dp_thread() % SHARERS * DP_LINE_BYTES; i < bytes; i += SHARERS * DP_LINE_BYTES)
+DP_DEVICE void LOCAL(fetch_from)(const void *rows, dp_i64 row, int bytes) {
+  for (int i = dp_thread() % SHARERS * DP_LINE_BYTES; i < bytes; i += SHARERS * DP_LINE_BYTES)
     dp_prefetch((const char *)rows + row * bytes + i);
 }
 
 // Lets the cache fetch a row of each operand while the one before it is computed: registers have no room for it.
 DP_DEVICE void LOCAL(fetch)(const dp_normalization_grad_arguments *a, dp_i64 row) {
-  LOCAL(fetch_from)(a->x, row, a->length * (dp_i64)sizeof(T));
-  LOCAL(fetch_from)(a->dy, row, a->length * (dp_i64)(TAKES_U ? sizeof(U) : sizeof(T)));
-  if (ADDS) LOCAL(fetch_from)(a->other, row, a->length * (dp_i64)sizeof(T));
+  const int length = (int)a->length;
+  LOCAL(fetch_from)(a->x, row, length * (int)sizeof(T));
+  LOCAL(fetch_from)(a->dy, row, length * (int)(TAKES_U ? sizeof(U) : sizeof(T)));
+  if (ADDS) LOCAL(fetch_from)(a->other, row, length * (int)sizeof(T));
 }
 
 // Computes a row of dx, and adds what it adds to the sums of this thread's columns. dy is read twice, which finds it in
@@ -130,8 +134,8 @@ DP_DEVICE void LOCAL(row)(const dp_normalization_grad_arguments *a, dp_i64 row, 
   C sum = 0;
   DP_UNROLL
   for (int v = 0; v < VECTORS; v++) {
-    const dp_i64 column = LOCAL(column)(v);
-    if (column >= a->length) break;
+    const int column = LOCAL(column)(v);
+    if (column >= (int)a->length) break;
     C d[VECTOR], s[VECTOR];
     LOCAL(load_dy)(a, start + column, d);
     LOCAL(load)(a, scale + column, s);
@@ -146,12 +150,13 @@ DP_DEVICE void LOCAL(row)(const dp_normalization_grad_arguments *a, dp_i64 row, 
   }
   double all[LOCAL(joined)] = {square, along, (double)sum};
   LOCAL(join)(ABOUT_MEAN ? 3 : 2, all, shared);
-  const double count = (double)a->length, invstd = 1 / sqrt(all[0] / count + a->epsilon);
-  const C factor = (C)invstd, mean_along = (C)(all[1] * invstd / count), mean = ABOUT_MEAN ? (C)(all[2] / count) : 0;
+  const double invstd = dp_inverse_root(all[0] * a->share + a->epsilon);
+  const C factor = (C)invstd, mean_along = (C)(all[1] * invstd * a->share);
+  const C mean = ABOUT_MEAN ? (C)(all[2] * a->share) : 0;
   DP_UNROLL
   for (int v = 0; v < VECTORS; v++) {
-    const dp_i64 column = LOCAL(column)(v);
-    if (column >= a->length) break;
+    const int column = LOCAL(column)(v);
+    if (column >= (int)a->length) break;
     C d[VECTOR], s[VECTOR];
     LOCAL(load_dy)(a, start + column, d);
     LOCAL(load)(a, scale + column, s);
@@ -174,8 +179,8 @@ DP_DEVICE void LOCAL(put)(const dp_normalization_grad_arguments *a, const C *sum
     if (group == w) {
       DP_UNROLL
       for (int i = 0; i < LOCAL(elements); i++) {
-        const dp_i64 column = LOCAL(column)(i / VECTOR) + i % VECTOR;
-        if (column >= a->length) continue;
+        const int column = LOCAL(column)(i / VECTOR) + i % VECTOR;
+        if (column >= (int)a->length) continue;
         if (SHARERS == DP_WARP)
           columns[column] = w ? columns[column] + sums[i] : sums[i];
         else

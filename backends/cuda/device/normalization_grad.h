@@ -14,8 +14,8 @@ typedef struct {
 // first those of dscale, then of dbias. Where neither is wanted, nobody uses the parts.
 typedef struct {
   long long rows, length, sums;
-  long long aligned;  // whether vectors can be read and written at once
-  double epsilon;
+  long long aligned;                   // whether vectors can be read and written at once
+  double epsilon, share;               // share: of an element in a row's mean, 1 / length
   dp_normalization_row *statistics;    // (rows); of rows that are not held
   void *parts;                         // (sums, results, length) of type C
   const void *x, *scale, *dy, *other;  // other: what is added to dx

@@ -37,6 +37,8 @@ enum { DP_WARP = 32, DP_LINE_BYTES = 128 };  // threads that a GPU runs as one; 
 #define DP_NAN __longlong_as_double(0x7ff8000000000000ll)
 static __device__ __forceinline__ float dp_float_of(dp_u32 bits) { return __uint_as_float(bits); }
 static __device__ __forceinline__ dp_u32 dp_bits_of(float x) { return __float_as_uint(x); }
+// 1 / sqrt(x), for which GPUs need no division.
+static __device__ __forceinline__ double dp_inverse_root(double x) { return rsqrt(x); }
 static __device__ __forceinline__ void dp_barrier(void) { __syncthreads(); }
 static __device__ __forceinline__ int dp_thread(void) { return (int)threadIdx.x; }
 static __device__ __forceinline__ int dp_threads(void) { return (int)blockDim.x; }
@@ -89,6 +91,7 @@ static inline float dp_float_of(dp_u32 bits) {
   const dp_float_bits x = {.bits = bits};
   return x.number;
 }
+static inline double dp_inverse_root(double x) { return 1 / sqrt(x); }
 static inline dp_u32 dp_bits_of(float x) {
   const dp_float_bits held = {.number = x};
   return held.bits;

@@ -128,8 +128,8 @@ DP_DEVICE U LOCAL(gradient_at)(const dp_update_tensor *x, dp_i64 i) {
   return LOCAL(gradient_in)(x, &place);
 }
 
-DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
-                                    const dp_update_tensor *x, dp_i64 i) {
+DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(rule) * r, const dp_update_tensor *x,
+                                    dp_i64 i) {
   LOCAL(vector) from[3], to[3];
   const LOCAL(gradients) g = LOCAL(gradients_at)(x, i);
   DP_UNROLL
@@ -138,13 +138,13 @@ DP_DEVICE void LOCAL(change_vector)(const dp_update_arguments *a, const LOCAL(ru
   for (int l = 0; l < LOCAL(width); l++) {
     const T in[3] = {from[0].e[l], from[1].e[l], from[2].e[l]};
     T out[3] = {in[0], in[1], in[2]};
-    LOCAL(change)(a, r, skip, x->in[1] != 0, in, g.e[l], out);
+    LOCAL(change)(a, r, false, x->in[1] != 0, in, g.e[l], out);
     DP_UNROLL
     for (int k = 0; k < 3; k++) to[k].e[l] = out[k];
   }
   DP_UNROLL
   for (int k = 0; k < 3; k++)
-    if (x->out[k] && !(skip && x->out[k] == x->in[k])) *(LOCAL(vector) *)((T *)x->out[k] + i) = to[k];
+    if (x->out[k]) *(LOCAL(vector) *)((T *)x->out[k] + i) = to[k];
 }
 
 DP_DEVICE void LOCAL(change_one)(const dp_update_arguments *a, const LOCAL(rule) * r, bool skip,
@@ -158,22 +158,34 @@ DP_DEVICE void LOCAL(change_one)(const dp_update_arguments *a, const LOCAL(rule)
     if (x->out[k] && !(skip && x->out[k] == x->in[k])) ((T *)x->out[k])[i] = out[k];
 }
 
+// Whether nothing is to be written where nothing changes.
+DP_DEVICE bool LOCAL(is_in_place)(const dp_update_tensor *x) {
+  bool in_place = true;
+  DP_UNROLL
+  for (int k = 0; k < 3; k++) in_place = in_place && (!x->out[k] || x->out[k] == x->in[k]);
+  return in_place;
+}
+
+// What a block's threads have in common is shared, so that registers are left for elements. Vectors know no `skip`,
+// which would take more of them: where something is skipped and not in place, elements are moved one by one.
 DP_BOUNDED_KERNEL(dp_update_arguments, DP_UPDATE_THREADS, 4) {
   DP_SHARED LOCAL(rule) rule;
+  DP_SHARED dp_update_tensor own;
   const bool skip = a.skip && *a.skip;
   if (dp_thread() == 0 && !ASSIGN) LOCAL(make_rule)(&a, &rule);
+  if (dp_thread() == DP_WARP)
+    own = a.tensors ? a.tensors[LOCAL(table_entry)(&a.tensors->first_block, sizeof *a.tensors, a.n_tensors)] : a.one;
   dp_barrier();
-  const dp_update_tensor own =
-      a.tensors ? a.tensors[LOCAL(table_entry)(&a.tensors->first_block, sizeof *a.tensors, a.n_tensors)] : a.one;
   const dp_update_tensor *x = &own;
-  const bool aligned = LOCAL(is_aligned)(x);
+  if (skip && LOCAL(is_in_place)(x)) return;
+  const bool aligned = !skip && LOCAL(is_aligned)(x);
   const dp_i64 first = (dp_block() - x->first_block) * (DP_UPDATE_THREADS * DP_UPDATE_EACH);
   for (int k = 0; k < DP_UPDATE_EACH / LOCAL(width); k++) {
     const dp_i64 i = first + (k * DP_UPDATE_THREADS + dp_thread()) * LOCAL(width);
     if (i >= x->count) return;
     const dp_i64 end = i + LOCAL(width) < x->count ? i + LOCAL(width) : x->count;
     if (aligned && end == i + LOCAL(width))
-      LOCAL(change_vector)(&a, &rule, skip, x, i);
+      LOCAL(change_vector)(&a, &rule, x, i);
     else
       for (dp_i64 l = i; l < end; l++) LOCAL(change_one)(&a, &rule, skip, x, l);
   }

@@ -4,12 +4,16 @@
 
 enum { DP_VECTOR_BYTES = 16 };  // that one instruction moves
 
+// DP_UNROLL, DP_UNROLL_BY(times): before a loop whose turns are written out, all of them or so many at a time.
 #ifdef __CUDACC__
 #define DP_ALIGNED(bytes) __align__(bytes)
 #define DP_UNROLL _Pragma("unroll")
+#define DP_UNROLL_BY(times) DP_PRAGMA(unroll times)
+#define DP_PRAGMA(text) _Pragma(#text)
 #else
 #define DP_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define DP_UNROLL
+#define DP_UNROLL_BY(times)
 #endif
 
 // Defines VECTOR, of COUNT elements of TYPE, and how one is read and written: at once where `aligned`, else one by one.

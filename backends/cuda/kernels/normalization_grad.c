@@ -75,6 +75,7 @@ static division divide(const dp_kernel_spec *spec, bool held) {
   a->rows = dp_product(x->extents, 0, axis);
   a->length = dp_product(x->extents, axis, x->rank);
   a->epsilon = dp_node_float(spec->node, "epsilon", 1e-5);
+  a->share = a->length ? 1 / (double)a->length : 0;
   // The gradient of few elements may vanish but for what floats round, and 16 bits show what does at any element.
   d.doubles = spec->inputs[0].dtype != DP_FLOAT32 || a->length <= DP_WARP;
   if (held) hold(&d, spec->inputs[0].dtype);
