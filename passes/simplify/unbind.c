@@ -94,29 +94,27 @@ static bool is_whole(const work *w, const dp_node *node, const part *p) {
 
 // ---- making ---------------------------------------------------------------------------------------------------------
 
-// The order of a permutation's results but for `axis`.
-static dp_attr permutation_without(dp_graph *graph, const dp_node *transpose, int axis, bool *moves) {
-  const int rank = transpose->inputs[0]->type->shape.rank;
+// The dim of the transpose's operand that is dim `d` of its result.
+static int dim_before(const dp_node *transpose, int d) {
   size_t count;
   const int64_t *perm = dp_node_ints(transpose, "perm", &count);
+  return perm ? (int)perm[d] : transpose->inputs[0]->type->shape.rank - 1 - d;
+}
+
+// The transpose's permutation without `axis` of its result; *moves: whether that still moves something.
+static dp_attr permutation_without(dp_graph *graph, const dp_node *transpose, int axis, bool *moves) {
+  const int rank = transpose->inputs[0]->type->shape.rank, gone = dim_before(transpose, axis);
   int64_t rest[DP_MAX_RANK];
   int n = 0;
   *moves = false;
   for (int d = 0; d < rank; d++) {
-    const int64_t from = perm ? perm[d] : rank - 1 - d, without = perm ? perm[axis] : rank - 1 - axis;
+    const int from = dim_before(transpose, d);
     if (d == axis) continue;
-    rest[n] = from - (from > without);
+    rest[n] = from - (from > gone);
     *moves |= rest[n] != n;
     n++;
   }
   return dp_attr_ints(graph->arena, "perm", rest, (size_t)n);
-}
-
-// The axis of the transpose's operand that is `axis` of its result.
-static int axis_before(const dp_node *transpose, int axis) {
-  size_t count;
-  const int64_t *perm = dp_node_ints(transpose, "perm", &count);
-  return perm ? (int)perm[axis] : transpose->inputs[0]->type->shape.rank - 1 - axis;
 }
 
 // What replaces each of the nodes that take x apart.
@@ -124,7 +122,7 @@ static dp_status divide(work *w, const dp_node *node, const part *p) {
   dp_builder b = {.graph = w->graph, .prefix = node->name};
   dp_value *x = dp_rewrite_find(&w->rewrite, p->x);
   const dp_node *transpose = is(x->producer, "Transpose") ? x->producer : NULL;
-  const int axis = transpose ? axis_before(transpose, p->axis) : p->axis;
+  const int axis = transpose ? dim_before(transpose, p->axis) : p->axis;
   const int extent = (int)x->type->shape.dims[p->axis].offset;
   bool moves = false;
   dp_attr perm = {0}, along = dp_attr_int("axis", axis);

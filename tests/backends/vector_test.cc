@@ -329,6 +329,15 @@ const Problem kProblems[] = {
     {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,30], int64[N], float32[N]", "reduction=\"none\"", 7, 0, 29, Spoil},
     {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,30,2], int64[N,2], float32[]", "ignore_index=1", 7, 0, 1, Spoil},
     {"SoftmaxCrossEntropyLossGrad", "dp", "float32[N,3], int64[N], float32[]", "", 0, 0, 2, nullptr},
+    {"Add", "", "float32[N,37], float32[N,37]", "", 70, -1, 1, Ties},
+    {"Sub", "", "float32[N,5,37], float32[37]", "", 9, -1, 1, Ties},
+    {"Mul", "", "float32[N,37], float32[]", "", 70, -1, 1, Ties},
+    {"Mul", "", "float32[37], float32[N,1]", "", 70, -1, 1, nullptr},
+    {"Div", "", "float32[N,1], float32[N,37]", "", 70, 0.5, 2, Ties},
+    {"Div", "", "float32[N,37], float32[N,37]", "", 0, 0.5, 2, nullptr},
+    {"ReluGrad", "dp", "float32[N,133], float32[N,133]", "", 9, -1, 1, Ties},
+    {"Adam", "dp", "float32[1123], float32[1123], float32[1123], float32[1123], float32[], int64[]", "weight_decay=0.1",
+     0, 0.1, 2, nullptr},
 };
 
 TEST(Vector, LargerShapesEqualTheReference) {

@@ -8,6 +8,9 @@
 #include "backends/cpu/vector/taps.h"
 #include "backends/cpu/vector/transpose.h"
 
+// Floats. Rows that are a multiple of it apart fall into few sets of both caches, and push each other out.
+enum { DP_BLOCK_PAGE = 1024 };
+
 // Whether this process computes by an instruction set that the two below are compiled for.
 static inline bool dp_block_can(void) { return dp_isa_holds_avx512() || dp_isa_holds_avx2(); }
 

@@ -16,15 +16,16 @@ enum { PERIOD = 256, PADDING = 16 };
 enum { ROWS = 56, TERMS = 1024 };
 // More terms than these, and the blocks of A' are in no cache when they are read again.
 enum { MOST_TERMS = 4096 };
-// Rows of B that are a multiple of PAGE floats apart are also copied, some columns and terms at a time, where more rows
-// of A than a small tile has read them again. With more than MOST_COPIED oneDNN, which packs all, is as fast or faster.
-enum { PAGE = 1024, FEW_ROWS = 6, MOST_COPIED = 48, COPIED_COLUMNS = 4 * BLOCK, COPIED_TERMS = 128 };
+// Rows of B that are a multiple of DP_BLOCK_PAGE apart are copied too, some columns and terms at a time, where more
+// rows of A than a small tile has read them again. With more than MOST_COPIED oneDNN, which packs all, is as fast or
+// faster.
+enum { FEW_ROWS = 6, MOST_COPIED = 48, COPIED_COLUMNS = 4 * BLOCK, COPIED_TERMS = 128 };
 
 static int64_t blocks_of(int64_t count) { return (count + BLOCK - 1) / BLOCK; }
 
 // A B, with blocks of B and rows of A. Whether B is padded changes no bit, so it does not matter here.
 static bool is_upright(const dp_sgemm *p, int64_t rows) {
-  return !p->trans_a && !p->trans_b && p->n % BLOCK == 0 && rows <= (p->n % PAGE ? MOST_ROWS : MOST_COPIED);
+  return !p->trans_a && !p->trans_b && p->n % BLOCK == 0 && rows <= (p->n % DP_BLOCK_PAGE ? MOST_ROWS : MOST_COPIED);
 }
 
 // A B', with blocks of A' and rows of B': the result is y'.
@@ -32,7 +33,9 @@ static bool is_lying(const dp_sgemm *p, int64_t rows) {
   return !p->trans_a && p->trans_b && rows >= FEWEST_ROWS && rows <= MOST_ROWS && p->k <= MOST_TERMS;
 }
 
-static bool is_copied(const dp_sgemm *p, int64_t rows) { return dp_sgemm_row_of_b(p) % PAGE == 0 && rows > FEW_ROWS; }
+static bool is_copied(const dp_sgemm *p, int64_t rows) {
+  return dp_sgemm_row_of_b(p) % DP_BLOCK_PAGE == 0 && rows > FEW_ROWS;
+}
 
 bool dp_low_product_fits(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, float beta) {
   return alpha == 1 && (beta == 0 || beta == 1) && p->k > 0 && dp_block_can() &&
@@ -53,7 +56,7 @@ uint64_t dp_low_product_bytes(const dp_sgemm *p) {
   int64_t floats = 0;
   if (!p->trans_a && !p->trans_b) {
     floats = dp_min_i64(p->m, MOST_ROWS) * pitch_of(p->k);
-    if (p->n >= PAGE) floats += COPIED_COLUMNS * COPIED_TERMS;
+    if (p->n >= DP_BLOCK_PAGE) floats += COPIED_COLUMNS * COPIED_TERMS;
   }
   if (!p->trans_a && p->trans_b) floats = lying_floats(p->m, p->k);
   return dp_align_up((uint64_t)floats * sizeof(float), DP_CPU_ALIGNMENT);

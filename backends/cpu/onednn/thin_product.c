@@ -9,21 +9,20 @@
 #include "backends/cpu/onednn/block.h"
 
 enum { BLOCK = DP_TAPS_BLOCK };
-enum { PAGE = 1024 };  // floats
 // Measured: with more terms, or a result that caches hold, oneDNN is faster.
 enum { MOST_TERMS = 128, FEWEST_RESULTS = 1 << 22 };
 // Rows of a tile, how far apart those of a term are in its copy, and columns that are multiplied at a time.
 enum { TILE = 14, PITCH = 16, COLUMNS = 8 * BLOCK };
 
 bool dp_thin_product_fits(const dp_sgemm *p, const dp_sgemm_share *s, float alpha, float beta) {
-  return p->trans_a && !p->trans_b && p->n % PAGE == 0 && p->m * p->n >= FEWEST_RESULTS && p->k > 0 &&
+  return p->trans_a && !p->trans_b && p->n % DP_BLOCK_PAGE == 0 && p->m * p->n >= FEWEST_RESULTS && p->k > 0 &&
          p->k <= MOST_TERMS && s->rows >= TILE && s->columns >= BLOCK && alpha == 1 && (beta == 0 || beta == 1) &&
          dp_isa_holds_avx512();
 }
 
 uint64_t dp_thin_product_bytes(const dp_sgemm *p) {
   const int64_t floats = dp_min_i64(p->k, MOST_TERMS) * (PITCH + COLUMNS);
-  if (!p->trans_a || p->trans_b || p->n < PAGE) return 0;
+  if (!p->trans_a || p->trans_b || p->n < DP_BLOCK_PAGE) return 0;
   return dp_align_up((uint64_t)floats * sizeof(float), DP_CPU_ALIGNMENT);
 }
 
