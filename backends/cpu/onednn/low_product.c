@@ -10,8 +10,9 @@
 enum { BLOCK = DP_TAPS_BLOCK };
 // Measured: with more rows packing pays; with fewer, blocks of A' are mostly padding.
 enum { MOST_ROWS = 64, FEWEST_ROWS = 8 };
-// Rows that are a multiple of PERIOD floats apart push each other out of the cache: they are copied with a padding.
-enum { PERIOD = 256, PADDING = 16 };
+// Rows that are a multiple of PERIOD floats apart push each other out of the first cache, since a tile has more of them
+// than a set: they are copied with a padding.
+enum { PERIOD = 512, PADDING = 16 };
 // Rows of B' and terms that are multiplied at a time: the second cache holds them and their block.
 enum { ROWS = 56, TERMS = 1024 };
 // More terms than these, and the blocks of A' are in no cache when they are read again.
@@ -152,6 +153,7 @@ static int64_t lying(const dp_sgemm *p, const dp_sgemm_share *s, const float *a,
       t.rows = take(b + column * p->k + at, count, all.count, &t.rows_channel, copy);
       for (int64_t i = 0; i < blocks; i++) {
         t.block = room + (i * p->k + at) * BLOCK;
+        t.half = s->rows - i * BLOCK <= BLOCK / 2;
         dp_block_multiply(&t, count, add || at > 0, sums + i * count * BLOCK, BLOCK);
       }
     }

@@ -25,9 +25,11 @@ typedef struct {
   int64_t block_sample, block_step;
   const float *rows;  // plane by plane
   int64_t rows_sample, rows_channel, row_step;
+  bool half;  // only the first half of the block's channels is computed
 } dp_tap;
 
-// to[r][b] = (add ? to[r][b] : 0) + sum over samples and windows of rows[r] block[b], r < channels, b < DP_TAPS_BLOCK.
+// to[r][b] = (add ? to[r][b] : 0) + sum over samples and windows of rows[r] block[b], r < channels, b < DP_TAPS_BLOCK,
+// or half of it.
 // to_row: floats from one row of the result to the next. Sums are taken in the order of windows.
 typedef void (*dp_vector_tap)(const dp_tap *tap, int64_t channels, bool add, float *to, int64_t to_row);
 
