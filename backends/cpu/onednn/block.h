@@ -24,11 +24,15 @@ static inline void dp_block_transpose(int64_t rows, int64_t columns, const float
                                                                                   to_stride);
 }
 
-// Copies blocks one after the other, each of `terms` rows: `columns` columns of rows that are `row` floats apart.
+// Copies blocks one after the other, each of `terms` rows: `columns` columns of rows that are `row` floats apart. Rows
+// ahead are fetched, also beyond the last one, which is harmless.
 static inline void dp_block_copy(const float *from, int64_t row, int64_t terms, int64_t columns, float *to) {
   for (int64_t i = 0; i < terms; i++, from += row)
-    for (int64_t j = 0; j < columns; j += DP_TAPS_BLOCK)
+    for (int64_t j = 0; j < columns; j += DP_TAPS_BLOCK) {
+      __builtin_prefetch(from + 2 * row + j);
+      __builtin_prefetch(from + 2 * row + j + DP_TAPS_BLOCK / 2);
       memcpy(to + j * terms + i * DP_TAPS_BLOCK, from + j, DP_TAPS_BLOCK * sizeof *to);
+    }
 }
 
 #endif

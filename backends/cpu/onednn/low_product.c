@@ -20,7 +20,7 @@ enum { MOST_TERMS = 4096 };
 // Rows of B that are a multiple of DP_BLOCK_PAGE apart are copied too, some columns and terms at a time, where more
 // rows of A than a small tile has read them again. With more than MOST_COPIED oneDNN, which packs all, is as fast or
 // faster.
-enum { FEW_ROWS = 6, MOST_COPIED = 48, COPIED_COLUMNS = 4 * BLOCK, COPIED_TERMS = 128 };
+enum { FEW_ROWS = 6, MOST_COPIED = 48, COPIED_COLUMNS = 16 * BLOCK, COPIED_TERMS = 64 };
 
 static int64_t blocks_of(int64_t count) { return (count + BLOCK - 1) / BLOCK; }
 
