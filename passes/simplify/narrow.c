@@ -3,8 +3,6 @@
 //
 // A Cast to a narrower float and one back right behind it stay together: so --comm-precision says in which type a
 // gradient is added up (passes/place/rules.c).
-#include <string.h>
-
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
 #include "passes/simplify/rewrite.h"
@@ -20,10 +18,6 @@ typedef struct {
   bool *rises;     // by id: a Cast makes it wider
   int32_t n_uses;  // what was added since has no entry
 } narrowing;
-
-static bool is(const dp_node *node, const char *name) {
-  return node && !*node->op->domain && !strcmp(node->op->name, name) && !node->n_constraints;
-}
 
 static bool is_view(const dp_node *node) { return node && dp_op_is(node->op, DP_OP_VIEW) && !node->n_constraints; }
 
@@ -62,7 +56,9 @@ static dp_value *before_cast(narrowing *w, dp_value *x) {
 }
 
 static bool takes_narrow(const narrowing *w, const dp_node *node) {
-  if (!is(node, "Split") && !is(node, "Slice") && !is(node, "Transpose") && !is(node, "Concat")) return false;
+  if (!dp_rewrite_is(node, "Split") && !dp_rewrite_is(node, "Slice") && !dp_rewrite_is(node, "Transpose") &&
+      !dp_rewrite_is(node, "Concat"))
+    return false;
   const dp_node *first = node->inputs[0] ? widened(w, node->inputs[0]) : NULL;
   for (int k = 0; k < node->n_inputs; k++) {
     const dp_node *cast = node->inputs[k] ? widened(w, node->inputs[k]) : NULL;
@@ -91,7 +87,7 @@ static const dp_node *moved_before(const narrowing *w, const dp_node *cast) {
   if (!narrows(cast) || cast->outputs[0]->id >= w->n_uses || w->rises[cast->outputs[0]->id]) return NULL;
   const dp_node *node = only_for(w, cast->inputs[0]);
   for (int i = 0; is_view(node) && i < MOST_VIEWS; i++) node = only_for(w, node->inputs[0]);
-  return is(node, "Transpose") || is(node, "Concat") ? node : NULL;
+  return dp_rewrite_is(node, "Transpose") || dp_rewrite_is(node, "Concat") ? node : NULL;
 }
 
 static void narrow_before(narrowing *w, const dp_node *cast, const dp_node *node) {
@@ -144,11 +140,8 @@ static dp_status narrow_all(dp_graph *graph, dp_arena *scratch) {
       dp_rewrite_drop(&w.rewrite, node);
     else
       DP_PUSH(scratch, order, count, node);
-    for (int32_t k = first; k < graph->n_nodes; k++) {
-      graph->nodes[k]->device = node->device;
-      graph->nodes[k]->stage = node->stage;
-      DP_PUSH(scratch, order, count, graph->nodes[k]);
-    }
+    dp_rewrite_follow(graph, first, node);
+    for (int32_t k = first; k < graph->n_nodes; k++) DP_PUSH(scratch, order, count, graph->nodes[k]);
   }
   if (w.builder.status) return w.builder.status;
   graph->unchanged = dp_rewrite_did_nothing(&w.rewrite);

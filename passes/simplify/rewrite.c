@@ -1,6 +1,14 @@
 // Replacing values of a graph. See rewrite.h.
 #include "passes/simplify/rewrite.h"
 
+#include <string.h>
+
+#include "ir/graph/op.h"
+
+bool dp_rewrite_is(const dp_node *node, const char *name) {
+  return node && !*node->op->domain && !strcmp(node->op->name, name) && !node->n_constraints;
+}
+
 dp_rewrite dp_rewrite_begin(dp_graph *graph) {
   dp_rewrite r = {.graph = graph, .n_values = graph->n_values, .n_nodes = graph->n_nodes};
   r.tables = dp_arena_create_within(graph->arena);
@@ -24,6 +32,13 @@ void dp_rewrite_operands(const dp_rewrite *rewrite, dp_node *node) {
 void dp_rewrite_replace(dp_rewrite *rewrite, dp_value *value, dp_value *by) {
   rewrite->replaced = true;
   rewrite->by[value->id] = by;
+}
+
+void dp_rewrite_follow(const dp_graph *graph, int32_t first, const dp_node *node) {
+  for (int32_t k = first; k < graph->n_nodes; k++) {
+    graph->nodes[k]->device = node->device;
+    graph->nodes[k]->stage = node->stage;
+  }
 }
 
 void dp_rewrite_drop(dp_rewrite *rewrite, const dp_node *node) {

@@ -1,20 +1,14 @@
 // transposed: a product with the transpose of a matrix reads the matrix as it lies. So do its gradients, which follow
 // from it: embeddings that are the last product's weights too need no copy of them in either order.
-#include <string.h>
-
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
 #include "passes/simplify/rewrite.h"
 
-static bool is(const dp_node *node, const char *name) {
-  return node && !*node->op->domain && !strcmp(node->op->name, name) && !node->n_constraints;
-}
-
 // The matrix that x is the transpose of, perhaps in another type; NULL: it is none.
 static dp_value *source_of(const dp_value *x) {
-  const dp_node *node = is(x->producer, "Cast") ? x->producer->inputs[0]->producer : x->producer;
+  const dp_node *node = dp_rewrite_is(x->producer, "Cast") ? x->producer->inputs[0]->producer : x->producer;
   size_t count = 0;
-  if (!is(node, "Transpose") || node->inputs[0]->type->shape.rank != 2) return NULL;
+  if (!dp_rewrite_is(node, "Transpose") || node->inputs[0]->type->shape.rank != 2) return NULL;
   const int64_t *perm = dp_node_ints(node, "perm", &count);
   return !count || (perm[0] == 1 && perm[1] == 0) ? node->inputs[0] : NULL;
 }
@@ -22,7 +16,7 @@ static dp_value *source_of(const dp_value *x) {
 // The same product as one of two matrices; NULL: the node is none, or cannot be.
 static dp_value *turned(dp_graph *graph, dp_node *node, dp_status *status) {
   dp_builder b = {.graph = graph, .prefix = node->name};
-  if (!is(node, "MatMul")) return NULL;
+  if (!dp_rewrite_is(node, "MatMul")) return NULL;
   dp_value *x = node->inputs[0], *w = source_of(node->inputs[1]);
   const dp_shape *shape = &x->type->shape, *y = &node->outputs[0]->type->shape;
   dp_shape flat = {.rank = 2};
@@ -54,11 +48,8 @@ static dp_status turn_all(dp_graph *graph) {
     }
     dp_rewrite_replace(&rewrite, node->outputs[0], by);
     dp_rewrite_drop(&rewrite, node);
-    for (int32_t k = first; k < graph->n_nodes; k++) {
-      graph->nodes[k]->device = node->device;
-      graph->nodes[k]->stage = node->stage;
-      order[count++] = graph->nodes[k];
-    }
+    dp_rewrite_follow(graph, first, node);
+    for (int32_t k = first; k < graph->n_nodes; k++) order[count++] = graph->nodes[k];
   }
   if (status) return status;
   graph->unchanged = dp_rewrite_did_nothing(&rewrite);

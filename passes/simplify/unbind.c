@@ -1,8 +1,6 @@
 // unbind: nodes that each take one index of a dim, and together all of them, become one Split. So queries, keys and
 // values leave the product that makes all three, whose gradient is one Concat, not a sum of tensors that are mostly 0.
 // A Transpose before them goes behind the Split, where attention reads through it.
-#include <string.h>
-
 #include "ir/graph/builder.h"
 #include "passes/base/pass.h"
 #include "passes/simplify/rewrite.h"
@@ -21,11 +19,8 @@ typedef struct {
   dp_node **first;  // by value id: the last node that takes a part of it
   dp_node **next;   // by node id: the one before
   dp_value **made;  // by node id: what replaces its result
+  bool *refused;    // by node id: not all indices are taken
 } work;
-
-static bool is(const dp_node *node, const char *name) {
-  return node && !*node->op->domain && !strcmp(node->op->name, name) && !node->n_constraints;
-}
 
 // ---- finding --------------------------------------------------------------------------------------------------------
 
@@ -58,7 +53,7 @@ static part squeezed(const dp_node *node) {
   const part none = {0};
   const dp_value *y = node->inputs[0];
   const dp_node *split = y->producer;
-  if (!is(split, "Split") || !is(split->inputs[0]->producer, "Transpose")) return none;
+  if (!dp_rewrite_is(split, "Split") || !dp_rewrite_is(split->inputs[0]->producer, "Transpose")) return none;
   const part p = {split->inputs[0], axis_of(split), y->result};
   const dp_shape rest = without(&y->type->shape, p.axis);
   for (int k = 0; k < split->n_outputs; k++)
@@ -67,7 +62,7 @@ static part squeezed(const dp_node *node) {
 }
 
 static part part_of(const dp_node *node) {
-  if (is(node, "Gather")) return gathered(node);
+  if (dp_rewrite_is(node, "Gather")) return gathered(node);
   if (dp_op_is(node->op, DP_OP_VIEW) && !node->n_constraints) return squeezed(node);
   return (part){0};
 }
@@ -78,18 +73,21 @@ static dp_node *same(const work *w, dp_node *node, const part *p) {
   return node;
 }
 
-// Whether such nodes take every index, on one device and stage.
-static bool is_whole(const work *w, const dp_node *node, const part *p) {
-  bool taken[DP_MAX_REPEATED] = {false};
+// Whether such nodes take every index, on one device and stage. If not, all of them are refused, so that nobody asks
+// again.
+static bool is_whole(work *w, const dp_node *node, const part *p) {
+  bool taken[DP_MAX_REPEATED] = {false}, together = true;
   const int64_t extent = p->x->type->shape.dims[p->axis].offset;
+  dp_node *const all = same(w, w->first[p->x->id], p);
   int64_t count = 0;
-  if (extent > DP_MAX_REPEATED) return false;
-  for (dp_node *n = same(w, w->first[p->x->id], p); n; n = same(w, w->next[n->id], p)) {
-    if (n->device != node->device || n->stage != node->stage) return false;
+  for (dp_node *n = all; n && extent <= DP_MAX_REPEATED; n = same(w, w->next[n->id], p)) {
+    together &= n->device == node->device && n->stage == node->stage;
     count += !taken[w->parts[n->id].index];
     taken[w->parts[n->id].index] = true;
   }
-  return count == extent;
+  if (together && count == extent) return true;
+  for (dp_node *n = all; n; n = same(w, w->next[n->id], p)) w->refused[n->id] = true;
+  return false;
 }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
@@ -121,7 +119,7 @@ static dp_attr permutation_without(dp_graph *graph, const dp_node *transpose, in
 static dp_status divide(work *w, const dp_node *node, const part *p) {
   dp_builder b = {.graph = w->graph, .prefix = node->name};
   dp_value *x = dp_rewrite_find(&w->rewrite, p->x);
-  const dp_node *transpose = is(x->producer, "Transpose") ? x->producer : NULL;
+  const dp_node *transpose = dp_rewrite_is(x->producer, "Transpose") ? x->producer : NULL;
   const int axis = transpose ? dim_before(transpose, p->axis) : p->axis;
   const int extent = (int)x->type->shape.dims[p->axis].offset;
   bool moves = false;
@@ -148,7 +146,8 @@ static work begin(dp_graph *graph, dp_arena *scratch) {
             .parts = dp_alloc_n(scratch, n_nodes, sizeof *w.parts),
             .first = dp_alloc_n(scratch, (size_t)graph->n_values + 1, sizeof *w.first),
             .next = dp_alloc_n(scratch, n_nodes, sizeof *w.next),
-            .made = dp_alloc_n(scratch, n_nodes, sizeof *w.made)};
+            .made = dp_alloc_n(scratch, n_nodes, sizeof *w.made),
+            .refused = dp_alloc_n(scratch, n_nodes, sizeof *w.refused)};
   for (int32_t i = 0; i < graph->n_nodes; i++) {
     const part p = w.parts[i] = part_of(graph->nodes[i]);
     if (!p.x) continue;
@@ -170,12 +169,9 @@ static dp_status divide_all(dp_graph *graph, dp_arena *scratch) {
     const int32_t first = graph->n_nodes;
     const part *p = &w.parts[node->id];
     dp_rewrite_operands(&w.rewrite, node);
-    if (p->x && !w.made[node->id] && is_whole(&w, node, p)) DP_TRY(divide(&w, node, p));
-    for (int32_t k = first; k < graph->n_nodes; k++) {
-      graph->nodes[k]->device = node->device;
-      graph->nodes[k]->stage = node->stage;
-      order[count++] = graph->nodes[k];
-    }
+    if (p->x && !w.made[node->id] && !w.refused[node->id] && is_whole(&w, node, p)) DP_TRY(divide(&w, node, p));
+    dp_rewrite_follow(graph, first, node);
+    for (int32_t k = first; k < graph->n_nodes; k++) order[count++] = graph->nodes[k];
     if (!w.made[node->id]) {
       order[count++] = node;
       continue;

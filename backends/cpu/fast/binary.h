@@ -3,6 +3,7 @@
 #ifndef DP_BACKENDS_CPU_FAST_BINARY_H
 #define DP_BACKENDS_CPU_FAST_BINARY_H
 
+#include "backends/cpu/fast/elementwise.h"
 #include "backends/cpu/reference/elementwise.h"
 #include "backends/cpu/vector/binary.h"
 
@@ -12,8 +13,6 @@ dp_status dp_fast_binary_prepare(const dp_kernel_spec *spec, void **state) DP_MU
 dp_status dp_fast_binary_run(const dp_call *call, dp_vector_binary_row row) DP_MUST_USE;
 
 // What these kernels have in common: all of a dp_kernel but name, op, domain and run.
-#define DP_FAST_BINARY                                                                                       \
-  .types = DP_BIT(DP_FLOAT32), .priority = 5, .library = true, .parts = true, .isa = true, .in_place = true, \
-  .shares_state = true, .prepare = dp_fast_binary_prepare
+#define DP_FAST_BINARY DP_FAST_ELEMENTWISE, .prepare = dp_fast_binary_prepare
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef DP_BACKENDS_CPU_FAST_UNARY_H
 #define DP_BACKENDS_CPU_FAST_UNARY_H
 
+#include "backends/cpu/fast/elementwise.h"
 #include "backends/cpu/reference/reference.h"
 #include "backends/cpu/vector/unary.h"
 
@@ -11,8 +12,6 @@ dp_status dp_fast_unary_prepare(const dp_kernel_spec *spec, void **state) DP_MUS
 dp_status dp_fast_unary_run(const dp_call *call, dp_vector_row row, float p) DP_MUST_USE;
 
 // What these kernels have in common: all of a dp_kernel but name, op and run.
-#define DP_FAST_UNARY                                                                                    \
-  .domain = "", .types = DP_BIT(DP_FLOAT32), .priority = 5, .library = true, .parts = true, .isa = true, \
-  .in_place = true, .shares_state = true, .prepare = dp_fast_unary_prepare
+#define DP_FAST_UNARY .domain = "", DP_FAST_ELEMENTWISE, .prepare = dp_fast_unary_prepare
 
 #endif

@@ -24,6 +24,12 @@ static inline void dp_block_transpose(int64_t rows, int64_t columns, const float
                                                                                   to_stride);
 }
 
+// Copies `count` floats of each of `rows` rows that are `row` floats apart to rows that are `pitch` apart.
+static inline void dp_block_copy_rows(const float *from, int64_t row, int64_t rows, int64_t count, float *to,
+                                      int64_t pitch) {
+  for (int64_t r = 0; r < rows; r++) memcpy(to + r * pitch, from + r * row, (size_t)count * sizeof *to);
+}
+
 // Copies blocks one after the other, each of `terms` rows: `columns` columns of rows that are `row` floats apart. Rows
 // ahead are fetched, also beyond the last one, which is harmless.
 static inline void dp_block_copy(const float *from, int64_t row, int64_t terms, int64_t columns, float *to) {

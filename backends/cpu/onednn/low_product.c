@@ -68,8 +68,7 @@ uint64_t dp_low_product_bytes(const dp_sgemm *p) {
 // `terms` terms of rows, or their copy in `room` with another pitch if they are in each other's way.
 static const float *take(const float *from, int64_t rows, int64_t terms, int64_t *pitch, float *room) {
   if (*pitch % PERIOD) return from;
-  for (int64_t r = 0; r < rows; r++)
-    memcpy(room + r * pitch_of(terms), from + r * *pitch, (size_t)terms * sizeof *room);
+  dp_block_copy_rows(from, *pitch, rows, terms, room, pitch_of(terms));
   *pitch = pitch_of(terms);
   return room;
 }

@@ -3,8 +3,6 @@
 // holds.
 #include "backends/cpu/onednn/thin_product.h"
 
-#include <string.h>
-
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/block.h"
 
@@ -26,11 +24,6 @@ uint64_t dp_thin_product_bytes(const dp_sgemm *p) {
   return dp_align_up((uint64_t)floats * sizeof(float), DP_CPU_ALIGNMENT);
 }
 
-// `count` floats of each of `terms` rows.
-static void copy(const float *from, int64_t row, int64_t terms, int64_t count, float *to, int64_t pitch) {
-  for (int64_t i = 0; i < terms; i++) memcpy(to + i * pitch, from + i * row, (size_t)count * sizeof *to);
-}
-
 int64_t dp_thin_product_run(const dp_sgemm *p, const dp_sgemm_share *s, const float *a, const float *b, float beta,
                             float *y, void *room) {
   const dp_tap_run all = {0, 0, p->k};
@@ -43,7 +36,7 @@ int64_t dp_thin_product_run(const dp_sgemm *p, const dp_sgemm_share *s, const fl
     dp_block_copy(b + column, dp_sgemm_row_of_b(p), p->k, wide, blocks);
     for (int64_t i = s->row; i < s->row + s->rows; i += TILE) {
       const int64_t count = dp_min_i64(TILE, s->row + s->rows - i);
-      copy(a + i, p->m, p->k, count, rows, PITCH);
+      dp_block_copy_rows(a + i, p->m, p->k, count, rows, PITCH);
       for (int64_t k = 0; k < wide; k += BLOCK) {
         t.block = blocks + k * p->k;
         dp_block_multiply(&t, count, beta == 1, y + i * p->n + column + k, p->n);
