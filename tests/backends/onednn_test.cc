@@ -56,8 +56,52 @@ TEST(OneDnn, GradientsByTapsEqualReference) {
     for (int threads : {1, 5}) Check(p, threads, "taps");
     Ready ready(p);
     const Spec spec(ready.built->node, ready.in, ready.out, 1);
-    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name, "cpu.taps.dp.ConvGradWeight");
+    EXPECT_TRUE(dp_kernel_find(&dp_target_cpu, "cpu.taps.dp.ConvGradWeight")->match(&spec));
   }
+}
+
+// Products of runs of windows: taps in padding alone, no samples, fewer of them than threads, more than are copied at a
+// time; weights that each thread copies and weights that they divide; strides, whose steps are brought together;
+// columns that no window reads.
+TEST(OneDnn, SmallPlanesEqualReference) {
+  const struct {
+    const char *x, *w, *y, *attrs;
+    double taps, windows;
+    bool gradient_alone;
+  } layers[] = {
+      {"[N,64,4,4]", "[67,64,3,3]", "[N,67,4,4]", "pads=[1,1,1,1]", 576, 16, false},
+      {"[N,195,2,3]", "[193,195,3,3]", "[N,193,2,3]", "pads=[1,1,1,1]", 1755, 6, false},
+      {"[N,192,1,1]", "[192,192,3,3]", "[N,192,1,1]", "pads=[1,1,1,1]", 192, 1, false},
+      {"[N,65,7,8]", "[64,65,3,3]", "[N,64,4,4]", "pads=[1,1,1,1], strides=[2,2]", 585, 16, false},
+      {"[N,64,3,7]", "[64,64,5,5]", "[N,64,3,3]", "pads=[2,2,2,2], strides=[1,3]", 1600, 9, false},
+      {"[N,64,9,11]", "[64,64,1,1]", "[N,64,5,4]", "strides=[2,3]", 64, 20, true},
+      {"[N,64,5,5]", "[64,64,3,3]", "[N,64,2,1]", "strides=[2,3]", 576, 2, true},
+      {"[N,64,6,5]", "[70,64,2,3]", "[N,70,9,4]", "pads=[4,0,0,3], dilations=[1,2]", 384, 36, false},
+      {"[N,64,5]", "[64,64,2]", "[N,64,5]", "pads=[2,0], dilations=[2]", 128, 5, false},
+      {"[N,64,3,2,3]", "[64,64,3,2,3]", "[N,64,3,1,2]", "pads=[1,0,1,1,0,1], strides=[1,1,2]", 1152, 6, false},
+      {"[N,64,40,40]", "[64,64,3,3]", "[N,64,16,16]", "pads=[8,8,8,8], dilations=[20,20]", 576, 256, false},
+  };
+  for (const auto &l : layers)
+    for (int64_t n : {0, 2, 11}) {
+      const std::string x = std::string("float32") + l.x, w = std::string("float32") + l.w, attrs = l.attrs,
+                        y = std::string("float32") + l.y, m = std::string(l.w).substr(0, std::string(l.w).find(','));
+      std::vector<Problem> problems = {
+          {"ConvGradWeight", "dp", x + ", " + y, "shape=" + std::string(l.w) + ", " + attrs, n, l.windows * 11}};
+      if (!l.gradient_alone) {
+        problems.push_back({"Conv", "", x + ", " + w, attrs, n, l.taps});
+        problems.push_back({"Conv", "", x + ", " + w + ", float32" + m + "]", attrs, n, l.taps + 1});
+        problems.push_back(
+            {"ConvGradInput", "dp", w + ", " + y, std::string("shape=") + l.x + ", " + attrs, n, l.taps * 1.1});
+      }
+      for (const Problem &p : problems) {
+        for (int threads : {1, 5}) Check(p, threads, "planes");
+        Ready ready(p);
+        const Spec spec(ready.built->node, ready.in, ready.out, 1);
+        EXPECT_EQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name,
+                  "cpu.planes." + (p.domain.empty() ? "" : p.domain + ".") + p.op)
+            << p.Print();
+      }
+    }
 }
 
 // The sizes of small image networks, for which oneDNN chooses other algorithms than for tiny ones.
