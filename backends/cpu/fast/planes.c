@@ -75,7 +75,7 @@ static int64_t images_room(const dp_planes *p, int64_t channels, int64_t plane, 
 }
 
 static dp_status describe(const dp_kernel_spec *spec, const dp_planes_roles *roles, dp_planes *made) {
-  dp_planes p = {.parts = spec->threads};
+  dp_planes p = {.parts = spec->threads, .backwards = roles->backwards};
   DP_TRY(dp_conv_make(spec, roles->x, roles->w, &p.conv));
   const dp_conv *c = &p.conv;
   const dp_window *w = &c->window;
@@ -111,8 +111,8 @@ float *dp_planes_scratch(const dp_planes *p, void *scratch, int part) {
   return (float *)((char *)scratch + (uint64_t)part * bytes_of_part(p));
 }
 
-dp_planes_part dp_planes_part_of(const dp_planes *p, const dp_planes_roles *roles, int part) {
-  int64_t end = roles->backwards ? p->conv.x_channels : p->conv.y_channels;
+dp_planes_part dp_planes_part_of(const dp_planes *p, int part) {
+  int64_t end = p->backwards ? p->conv.x_channels : p->conv.y_channels;
   dp_planes_part made = {.sample_end = p->conv.samples};
   if (p->by_samples)
     dp_part_range(p->conv.samples, part, p->parts, &made.sample, &made.sample_end);
@@ -151,14 +151,18 @@ dp_status dp_planes_prepare(const dp_kernel_spec *spec, const dp_planes_roles *r
   const dp_window *w = &planes.conv.window;
   planes.transpose = *(const dp_vector_transpose *)of_isa;
   planes.runs = calloc((size_t)(w->kernel_plane * w->y[0] * w->y[1]) + 1, sizeof *planes.runs);
-  dp_planes *made = planes.runs ? malloc(sizeof *made) : NULL;
-  if (!made) {
+  planes.places = calloc((size_t)w->x_plane + 1, sizeof *planes.places);
+  dp_planes *made = malloc(sizeof *made);
+  if (!made || !planes.runs || !planes.places) {
     free(planes.runs);
+    free(planes.places);
+    free(made);
     return dp_fail(DP_EX_MEMORY, "out of memory");
   }
+  for (int64_t e = 0; e < w->x_plane; e++) planes.places[e] = place_of(w, e);
   for (int64_t tap = 0; tap < w->kernel_plane; tap++) {
     dp_window_runs r = dp_window_runs_of(w, tap);
-    while (dp_window_next(&r)) add_run(&planes, (dp_planes_run){tap, place_of(w, r.x), r.y, r.count});
+    while (dp_window_next(&r)) add_run(&planes, (dp_planes_run){tap, planes.places[r.x], r.y, r.count});
   }
   *made = planes;
   *state = made;
@@ -169,6 +173,7 @@ void dp_planes_release(void *state) {
   dp_planes *p = state;
   if (!p) return;
   free(p->runs);
+  free(p->places);
   free(p);
 }
 
@@ -186,9 +191,9 @@ dp_planes_images dp_planes_y(const dp_planes *p) {
 // ---- copies ---------------------------------------------------------------------------------------------------------
 
 // The rows of a channel, `samples` floats each, to their places in copies of x, or back.
-static void order(const dp_window *w, int64_t samples, bool back, const float *from, float *to) {
-  for (int64_t e = 0; e < w->x_plane; e++) {
-    const int64_t place = place_of(w, e);
+static void order(const dp_planes *p, int64_t samples, bool back, const float *from, float *to) {
+  for (int64_t e = 0; e < p->conv.window.x_plane; e++) {
+    const int64_t place = p->places[e];
     memcpy(to + (back ? e : place) * samples, from + (back ? place : e) * samples, (size_t)samples * sizeof *to);
   }
 }
@@ -198,7 +203,7 @@ void dp_planes_take(const dp_planes *p, const dp_planes_images *i, const float *
   for (int64_t c = 0; c < i->channels; c++) {
     float *plane = i->room ? i->room : to + c * pitch;
     p->transpose(i->samples, i->plane, from + c * i->plane, i->all * i->plane, plane, i->samples);
-    if (i->room) order(&p->conv.window, i->samples, false, plane, to + c * pitch);
+    if (i->room) order(p, i->samples, false, plane, to + c * pitch);
   }
 }
 
@@ -206,7 +211,7 @@ void dp_planes_give(const dp_planes *p, const dp_planes_images *i, const float *
   const int64_t pitch = dp_planes_pitch(i->plane, i->samples);
   for (int64_t c = 0; c < i->channels; c++) {
     const float *plane = i->room ? i->room : from + c * pitch;
-    if (i->room) order(&p->conv.window, i->samples, true, from + c * pitch, i->room);
+    if (i->room) order(p, i->samples, true, from + c * pitch, i->room);
     p->transpose(i->plane, i->samples, plane, i->samples, to + c * i->plane, i->all * i->plane);
   }
 }
@@ -227,38 +232,38 @@ static void fill(const dp_planes_images *result, const float *bias, float *to) {
     for (int64_t i = 0; i < pitch; i++) to[c * pitch + i] = bias ? bias[c] : 0;
 }
 
-static dp_status add_taps(const dp_planes *p, bool backwards, const dp_planes_images *from, const float *images,
-                          const float *w, const dp_planes_images *result, float *sums) {
+static dp_status add_taps(const dp_planes *p, const dp_planes_images *from, const float *images, const float *w,
+                          const dp_planes_images *result, float *sums) {
   const int64_t from_pitch = dp_planes_pitch(from->plane, from->samples),
                 pitch = dp_planes_pitch(result->plane, result->samples), n = from->samples,
-                row = dp_planes_row(backwards ? result->channels : from->channels),
-                of_tap = row * (backwards ? from->channels : result->channels);
+                row = dp_planes_row(p->backwards ? result->channels : from->channels),
+                of_tap = row * (p->backwards ? from->channels : result->channels);
   for (const dp_planes_run *r = p->runs; r < p->runs + p->n_runs; r++) {
-    const int64_t at = backwards ? r->y : r->x, to = backwards ? r->x : r->y;
-    DP_TRY(dp_primitive_sgemm(backwards, false, result->channels, r->count * n, from->channels, 1, w + r->tap * of_tap,
-                              row, images + at * n, from_pitch, 1, sums + to * n, pitch, 1));
+    const int64_t at = p->backwards ? r->y : r->x, to = p->backwards ? r->x : r->y;
+    DP_TRY(dp_primitive_sgemm(p->backwards, false, result->channels, r->count * n, from->channels, 1,
+                              w + r->tap * of_tap, row, images + at * n, from_pitch, 1, sums + to * n, pitch, 1));
   }
   return DP_OK;
 }
 
-dp_status dp_planes_apply(const dp_planes *p, const dp_planes_roles *roles, const float *images, const float *w,
-                          const float *bias, float *result, void *scratch, int part) {
+dp_status dp_planes_apply(const dp_planes *p, const float *images, const float *w, const float *bias, float *result,
+                          void *scratch, int part) {
   const dp_conv *c = &p->conv;
-  const bool backwards = roles->backwards;
-  const dp_planes_part mine = dp_planes_part_of(p, roles, part);
+  const dp_planes_part mine = dp_planes_part_of(p, part);
   if (mine.sample == mine.sample_end || !mine.channels) return DP_OK;
   float *room = dp_planes_scratch(p, scratch, part);
-  dp_planes_images x = dp_planes_x(p, room), y = dp_planes_y(p), *from = backwards ? &y : &x, *to = backwards ? &x : &y;
+  dp_planes_images x = dp_planes_x(p, room), y = dp_planes_y(p), *from = p->backwards ? &y : &x,
+                   *to = p->backwards ? &x : &y;
   to->channels = mine.channels;
-  float *taken = room, *sums = taken + (backwards ? p->room.y : p->room.x), *weights = taken + p->room.x + p->room.y;
+  float *taken = room, *sums = taken + (p->backwards ? p->room.y : p->room.x), *weights = taken + p->room.x + p->room.y;
   if (from->channels)
-    take_weights(p, w + mine.channel * c->window.kernel_plane * (backwards ? 1 : c->x_channels), y.channels,
+    take_weights(p, w + mine.channel * c->window.kernel_plane * (p->backwards ? 1 : c->x_channels), y.channels,
                  c->x_channels, x.channels, weights);
   for (int64_t at = mine.sample; at < mine.sample_end; at += p->chunk) {
     from->samples = to->samples = dp_min_i64(p->chunk, mine.sample_end - at);
     dp_planes_take(p, from, images + at * from->all * from->plane, taken);
     fill(to, bias ? bias + mine.channel : NULL, sums);
-    if (from->channels) DP_TRY(add_taps(p, backwards, from, taken, weights, to, sums));
+    if (from->channels) DP_TRY(add_taps(p, from, taken, weights, to, sums));
     dp_planes_give(p, to, sums, result + (at * to->all + mine.channel) * to->plane);
   }
   return DP_OK;

@@ -30,9 +30,11 @@ typedef struct {
   dp_vector_transpose transpose;
   dp_conv conv;
   int parts;
+  bool backwards;   // as dp_planes_roles.backwards
   bool by_samples;  // whether parts compute some samples, else some channels
   int64_t chunk;    // samples that are copied at a time
   dp_planes_room room;
+  int64_t *places;  // of the elements of x's plane in copies
   dp_planes_run *runs;
   int64_t n_runs;
 } dp_planes;
@@ -56,7 +58,7 @@ dp_status dp_planes_prepare(const dp_kernel_spec *spec, const dp_planes_roles *r
 void dp_planes_release(void *state);
 
 // Part `part` of planes->parts; and where its scratch begins.
-dp_planes_part dp_planes_part_of(const dp_planes *planes, const dp_planes_roles *roles, int part);
+dp_planes_part dp_planes_part_of(const dp_planes *planes, int part);
 float *dp_planes_scratch(const dp_planes *planes, void *scratch, int part);
 
 // Floats from a channel to the next in copied images of so many samples, from a row to the next in copied weights: no
@@ -80,9 +82,9 @@ dp_planes_images dp_planes_y(const dp_planes *planes);
 void dp_planes_take(const dp_planes *planes, const dp_planes_images *images, const float *from, float *to);
 void dp_planes_give(const dp_planes *planes, const dp_planes_images *images, const float *from, float *to);
 
-// y, or dx with roles->backwards: w is the plain operand, which `images` are multiplied by. bias: of each channel of
+// y, or dx with planes->backwards: w is the plain operand, which `images` are multiplied by. bias: of each channel of
 // the result, or NULL.
-dp_status dp_planes_apply(const dp_planes *planes, const dp_planes_roles *roles, const float *images, const float *w,
-                          const float *bias, float *result, void *scratch, int part);
+dp_status dp_planes_apply(const dp_planes *planes, const float *images, const float *w, const float *bias,
+                          float *result, void *scratch, int part);
 
 #endif

@@ -1,32 +1,14 @@
 // dp.ConvGradInput(w, dy) on small planes. See planes.h.
-#include "backends/cpu/fast/planes.h"
-#include "backends/cpu/onednn/sgemm_code.h"
-
-static dp_planes_roles roles_of(const dp_kernel_spec *spec) {
-  return (dp_planes_roles){.x = &spec->outputs[0].local, .w = &spec->inputs[0].local, .backwards = true};
-}
-
-static bool match(const dp_kernel_spec *spec) {
-  const dp_planes_roles roles = roles_of(spec);
-  return dp_planes_match(spec, &roles);
-}
-
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  const dp_planes_roles roles = roles_of(spec);
-  return dp_planes_scratch_bytes(spec, &roles);
-}
-
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_planes_roles roles = roles_of(spec);
-  return dp_planes_prepare(spec, &roles, state);
-}
+#define ROLES(spec) \
+  { .x = &(spec)->outputs[0].local, .w = &(spec)->inputs[0].local, .backwards = true }
+#include "backends/cpu/fast/planes_kernel.h"
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
+  (void)spec;
   const dp_planes *planes = state;
-  const dp_planes_roles roles = roles_of(spec);
   for (int i = part; i < planes->parts; i += parts)
-    DP_TRY(dp_planes_apply(planes, &roles, in[1], in[0], NULL, out[0], scratch, i));
+    DP_TRY(dp_planes_apply(planes, in[1], in[0], NULL, out[0], scratch, i));
   return DP_OK;
 }
 

@@ -1,28 +1,10 @@
 // dp.ConvGradWeight(x, dy) on small planes. See planes.h. Each part computes some rows of dw from all samples.
 #include <string.h>
 
-#include "backends/cpu/fast/planes.h"
+#define ROLES(spec) \
+  { .x = &(spec)->inputs[0].local, .w = &(spec)->outputs[0].local, .sums = true }
+#include "backends/cpu/fast/planes_kernel.h"
 #include "backends/cpu/onednn/primitive.h"
-#include "backends/cpu/onednn/sgemm_code.h"
-
-static dp_planes_roles roles_of(const dp_kernel_spec *spec) {
-  return (dp_planes_roles){.x = &spec->inputs[0].local, .w = &spec->outputs[0].local, .sums = true};
-}
-
-static bool match(const dp_kernel_spec *spec) {
-  const dp_planes_roles roles = roles_of(spec);
-  return dp_planes_match(spec, &roles);
-}
-
-static uint64_t scratch_bytes(const dp_kernel_spec *spec) {
-  const dp_planes_roles roles = roles_of(spec);
-  return dp_planes_scratch_bytes(spec, &roles);
-}
-
-static dp_status prepare(const dp_kernel_spec *spec, void **state) {
-  const dp_planes_roles roles = roles_of(spec);
-  return dp_planes_prepare(spec, &roles, state);
-}
 
 // (taps, rows, columns) to (rows, columns, taps).
 static void store(const dp_planes *p, int64_t rows, const float *sums, float *dw) {
@@ -31,10 +13,9 @@ static void store(const dp_planes *p, int64_t rows, const float *sums, float *dw
     p->transpose(taps, columns, sums + r * row, rows * row, dw + r * columns * taps, taps);
 }
 
-static dp_status compute(const dp_planes *p, const dp_planes_roles *roles, const float *x, const float *dy, float *dw,
-                         void *scratch, int part) {
+static dp_status compute(const dp_planes *p, const float *x, const float *dy, float *dw, void *scratch, int part) {
   const dp_conv *c = &p->conv;
-  const dp_planes_part mine = dp_planes_part_of(p, roles, part);
+  const dp_planes_part mine = dp_planes_part_of(p, part);
   const int64_t row = dp_planes_row(c->x_channels), taps = c->window.kernel_plane;
   if (!mine.channels || !c->x_channels) return DP_OK;
   float *x_taken = dp_planes_scratch(p, scratch, part), *dy_taken = x_taken + p->room.x, *sums = dy_taken + p->room.y;
@@ -57,9 +38,9 @@ static dp_status compute(const dp_planes *p, const dp_planes_roles *roles, const
 
 static dp_status run(const dp_kernel_spec *spec, void *state, const void *const *in, void *const *out, void *scratch,
                      int part, int parts) {
+  (void)spec;
   const dp_planes *planes = state;
-  const dp_planes_roles roles = roles_of(spec);
-  for (int i = part; i < planes->parts; i += parts) DP_TRY(compute(planes, &roles, in[0], in[1], out[0], scratch, i));
+  for (int i = part; i < planes->parts; i += parts) DP_TRY(compute(planes, in[0], in[1], out[0], scratch, i));
   return DP_OK;
 }
 
