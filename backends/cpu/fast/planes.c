@@ -90,7 +90,7 @@ static dp_status describe(const dp_kernel_spec *spec, const dp_planes_roles *rol
   p.room.y = images_room(&p, c->y_channels, w->y_plane, !roles->backwards);
   p.room.ordered = w->stride[2] > 1 ? w->x_plane * most : 0;
   p.room.w = taps * (dp_max_i64(divide_up(divided, p.parts) * other, dp_min_i64(divided * other, SMALL / taps)) +
-                     PADDING * (divided + other));
+                     PADDING * c->y_channels);
   *made = p;
   return DP_OK;
 }
