@@ -13,7 +13,7 @@
 // Measured on an EPYC with AVX2 (Zen 3): with fewer channels nothing is gained, nor where most of the taps lie inside,
 // but for gradients of weights with a stride, by which dp.ConvGradWeight by taps loses more. Each part copies all
 // images that it reads: more than MOST_PARTS would copy more than they compute.
-enum { FEWEST_CHANNELS = 64, MOST_WINDOWS = 256, MOST_ELEMENTS = 4096, MOST_TAPS = 128, MOST_PARTS = 16 };
+enum { FEWEST_CHANNELS = 64, MOST_WINDOWS = 256, MOST_ELEMENTS = 4096, MOST_TAPS = 128, MOST_PARTS = 8 };
 static const double most_inside = 0.87;
 // Floats of images that are copied at a time, and of one channel of x, but at least so many samples.
 enum { CHUNK = 1 << 20, CHANNEL = 1 << 16, FEWEST_SAMPLES = 8 };
