@@ -30,15 +30,16 @@ TEST(OneDnn, GradientsByTapsEqualReference) {
   const struct {
     const char *x, *w, *y, *attrs;
     int64_t n, windows;
+    bool planes = false;  // computed by products (SmallPlanesEqualReference) where nothing else is asked for
   } layers[] = {
-      {"[N,128,4,4]", "[130,128,3,3]", "[N,130,4,4]", "pads=[1,1,1,1]", 5, 16},
-      {"[N,130,2,2]", "[128,130,3,3]", "[N,128,2,2]", "pads=[1,1,1,1]", 301, 4},
-      {"[N,129,1,1]", "[129,129,3,3]", "[N,129,1,1]", "pads=[1,1,1,1]", 3, 1},
-      {"[N,128,7,7]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1], strides=[2,2]", 2, 16},
-      {"[N,128,7,7]", "[128,128,1,1]", "[N,128,4,4]", "strides=[2,2]", 2, 16},
-      {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3, 5},
+      {"[N,128,4,4]", "[130,128,3,3]", "[N,130,4,4]", "pads=[1,1,1,1]", 5, 16, true},
+      {"[N,130,2,2]", "[128,130,3,3]", "[N,128,2,2]", "pads=[1,1,1,1]", 301, 4, true},
+      {"[N,129,1,1]", "[129,129,3,3]", "[N,129,1,1]", "pads=[1,1,1,1]", 3, 1, true},
+      {"[N,128,7,7]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1], strides=[2,2]", 2, 16, true},
+      {"[N,128,7,7]", "[128,128,1,1]", "[N,128,4,4]", "strides=[2,2]", 2, 16, true},
+      {"[N,128,5]", "[128,128,2]", "[N,128,5]", "pads=[2,0], dilations=[2]", 3, 5, true},
       {"[N,128,2,2,2]", "[128,128,2,2,2]", "[N,128,1,1,1]", "strides=[1,1,1]", 70, 1},
-      {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0, 16},
+      {"[N,128,4,4]", "[128,128,3,3]", "[N,128,4,4]", "pads=[1,1,1,1]", 0, 16, true},
       {"[N,32,12,12]", "[37,32,3,3]", "[N,37,12,12]", "pads=[1,1,1,1]", 2, 144},
       {"[N,33,7,9]", "[1,33,1,1]", "[N,1,7,9]", "strides=[1,1]", 10, 63},
       {"[N,1,26,26]", "[64,1,3,3]", "[N,64,24,24]", "strides=[1,1]", 3, 576},
@@ -57,6 +58,8 @@ TEST(OneDnn, GradientsByTapsEqualReference) {
     Ready ready(p);
     const Spec spec(ready.built->node, ready.in, ready.out, 1);
     EXPECT_TRUE(dp_kernel_find(&dp_target_cpu, "cpu.taps.dp.ConvGradWeight")->match(&spec));
+    EXPECT_STREQ(dp_kernel_select(&dp_target_cpu, &spec, false)->name,
+                 l.planes ? "cpu.planes.dp.ConvGradWeight" : "cpu.taps.dp.ConvGradWeight");
   }
 }
 
