@@ -18,3 +18,8 @@ static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   const dp_planes_roles roles = roles_of(spec);
   return dp_planes_prepare(spec, &roles, state);
 }
+
+// All of the dp_kernel but name, op and domain; the file defines run.
+#define PLANES                                                                                                     \
+  .priority = 12, .library = true, .match = match, .scratch_bytes = scratch_bytes, .expect = dp_sgemm_code_expect, \
+  .prepare = prepare, .release = dp_planes_release, .parts = true, .isa = true, .run = run
