@@ -33,11 +33,6 @@ typedef struct {
   int64_t *taps;  // of so many blocks
 } conv_state;
 
-static bool is_avx512(const dp_kernel_spec *spec) {
-  const char *isa = spec->isa ? spec->isa : dp_isa_hold_default();
-  return isa && !strncmp(isa, "avx512", strlen("avx512"));
-}
-
 // Whether its planes are whole and have elements. Channels may be split, and a device may have none.
 static bool has_planes(const dp_local *local) {
   for (int d = 2; d < local->rank; d++)
@@ -75,7 +70,7 @@ static bool is_in_order(const dp_kernel_spec *spec) {
 static bool match(const dp_kernel_spec *spec) {
   const dp_kernel_operand *w = &spec->inputs[1];
   dp_conv_division d;
-  if (!is_avx512(spec) || !lies_well(&spec->inputs[0]) || !lies_well(&spec->outputs[0]) ||
+  if (!dp_isa_is_avx512(spec->isa) || !lies_well(&spec->inputs[0]) || !lies_well(&spec->outputs[0]) ||
       (w->layout != DP_LAYOUT_PLAIN && w->layout != DP_LAYOUT_OIHW16I32O) || !has_planes(&w->local) ||
       dp_node_int(spec->node, "group", 1) != 1 || !is_moderate(spec))
     return false;
@@ -163,7 +158,7 @@ static void make_taps(conv_state *s) {
 
 static dp_status prepare(const dp_kernel_spec *spec, void **state) {
   dp_conv_division d;
-  if (!is_avx512(spec)) return dp_fail(EX_UNAVAILABLE, "this machine has no AVX-512, which Conv needs");
+  if (!dp_isa_is_avx512(spec->isa)) return dp_fail(EX_UNAVAILABLE, "this machine has no AVX-512, which Conv needs");
   DP_TRY(dp_conv_division_make(spec, &d));
   const int64_t most = d.n_taps > 1 ? 1 : CHUNK;
   const int64_t chunks = dp_max_i64(1, (d.x_blocks + most - 1) / most);

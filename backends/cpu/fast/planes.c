@@ -5,16 +5,15 @@
 #include <string.h>
 
 #include "backends/cpu/alignment.h"
+#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/sgemm_code.h"
 #include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/window.h"
 
-// Measured on an EPYC with AVX2 (Zen 3): with fewer channels nothing is gained, nor where most of the taps lie inside,
-// but for gradients of weights with a stride, by which dp.ConvGradWeight by taps loses more. Each part copies all
-// images that it reads: more than MOST_PARTS would copy more than they compute.
+// With fewer channels nothing is gained. Each part copies all images that it reads: more than MOST_PARTS would copy more
+// than they compute.
 enum { FEWEST_CHANNELS = 64, MOST_WINDOWS = 256, MOST_ELEMENTS = 4096, MOST_TAPS = 128, MOST_PARTS = 8 };
-static const double most_inside = 0.87;
 // Floats of images that are copied at a time, and of one channel of x, but at least so many samples.
 enum { CHUNK = 1 << 20, CHANNEL = 1 << 16, FEWEST_SAMPLES = 8 };
 // More weights are divided over the parts, by channels; fewer each part copies.
@@ -41,6 +40,14 @@ static double inside(const dp_window *w) {
   return share;
 }
 
+// Whether other kernels take longer, as measured on an EPYC with AVX2 (Zen 3) and on a Xeon with AVX-512. Those are
+// dp.ConvGradWeight by taps, which computes none in padding but loses by strides with AVX2 alone, and oneDNN, which
+// computes all.
+static bool gains(const dp_kernel_spec *spec, const dp_planes_roles *roles, const dp_window *w) {
+  if (dp_isa_is_avx512(spec->isa)) return !roles->sums && inside(w) <= 0.75;
+  return (roles->sums && w->stride[2] > 1) || inside(w) <= 0.87;
+}
+
 bool dp_planes_match(const dp_kernel_spec *spec, const dp_planes_roles *roles) {
   const dp_local *x = roles->x;
   if (spec->inputs[0].dtype != DP_FLOAT32 || spec->winograd || spec->threads > MOST_PARTS || x->rank < 3 ||
@@ -53,7 +60,7 @@ bool dp_planes_match(const dp_kernel_spec *spec, const dp_planes_roles *roles) {
   dp_status status = dp_conv_make(spec, x, roles->w, &conv);
   const dp_window *w = &conv.window;
   const bool fits = !status && w->y_plane > 0 && w->y_plane <= MOST_WINDOWS && w->kernel_plane <= MOST_TAPS &&
-                    w->x_plane <= MOST_ELEMENTS && ((roles->sums && w->stride[2] > 1) || inside(w) <= most_inside);
+                    w->x_plane <= MOST_ELEMENTS && gains(spec, roles, w);
   dp_status_free(status);
   return fits;
 }

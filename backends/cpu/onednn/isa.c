@@ -96,6 +96,11 @@ const char *dp_isa_hold_default(void) {
   return isa;
 }
 
+bool dp_isa_is_avx512(const char *isa) {
+  if (!isa) isa = dp_isa_hold_default();
+  return isa && (!strcmp(isa, "avx512") || !strcmp(isa, DP_ISA_BF16));
+}
+
 static bool is_held(const char *isa) {
   const char *now = atomic_load_explicit(&held, memory_order_relaxed);
   return now && !strcmp(now, isa);
