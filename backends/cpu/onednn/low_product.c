@@ -6,6 +6,7 @@
 
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/block.h"
+#include "backends/cpu/onednn/isa.h"
 
 enum { BLOCK = DP_TAPS_BLOCK };
 // Measured: with more rows packing pays; with fewer, blocks of A' are mostly padding.
@@ -21,12 +22,17 @@ enum { MOST_TERMS = 4096 };
 // rows of A than a small tile has read them again. With more than MOST_COPIED oneDNN, which packs all, is as fast or
 // faster.
 enum { FEW_ROWS = 6, MOST_COPIED = 48, COPIED_COLUMNS = 16 * BLOCK, COPIED_TERMS = 64 };
+// With AVX-512 oneDNN packs nothing for so few rows, and is faster from more rows on, and always where B's are those.
+enum { MOST_AVX512 = 16 };
 
 static int64_t blocks_of(int64_t count) { return (count + BLOCK - 1) / BLOCK; }
 
 // A B, with blocks of B and rows of A. Whether B is padded changes no bit, so it does not matter here.
 static bool is_upright(const dp_sgemm *p, int64_t rows) {
-  return !p->trans_a && !p->trans_b && p->n % BLOCK == 0 && rows <= (p->n % DP_BLOCK_PAGE ? MOST_ROWS : MOST_COPIED);
+  const bool pages = p->n % DP_BLOCK_PAGE == 0;
+  if (p->trans_a || p->trans_b || p->n % BLOCK) return false;
+  if (dp_isa_holds_avx512()) return !pages && rows <= MOST_AVX512;
+  return rows <= (pages ? MOST_COPIED : MOST_ROWS);
 }
 
 // A B', with blocks of A' and rows of B': the result is y'.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/alignment.h"
+#include "backends/cpu/onednn/isa.h"
 #include "backends/cpu/onednn/low_product.h"
 #include "backends/cpu/onednn/primitive.h"
 #include "backends/cpu/onednn/thin_product.h"
@@ -11,9 +12,9 @@
 #include "ir/base/tsan.h"
 
 // Floats: of the distance between rows that slows reading down, and of the padding. A block has at most ROWS rows of
-// WIDTH floats, which the second cache holds. A copy that is read fewer than TIMES times costs more than it saves. What
-// is padded for good has rows of whole blocks of low products.
-enum { PERIOD = 256, PADDING = 16, ROWS = 256, WIDTH = 512, TIMES = 8, KEPT_PADDING = 32 };
+// WIDTH floats, which the second cache holds. A copy that is read fewer than TIMES times costs more than it saves, or
+// TIMES_AVX512. What is padded for good has rows of whole blocks of low products.
+enum { PERIOD = 256, PADDING = 16, ROWS = 256, WIDTH = 512, TIMES = 8, TIMES_AVX512 = 64, KEPT_PADDING = 32 };
 // Parts begin at multiples of so many rows or columns: two cache lines, a block of low products.
 enum { UNIT = 32 };
 
@@ -42,7 +43,9 @@ static bool is_read_in_place(int64_t m, int64_t n, int threads) {
   return threads * (1.0 / (double)m + 1.0 / (double)n) >= 0.0038;
 }
 
-static bool is_copied(int64_t columns, int64_t times) { return columns % PERIOD == 0 && times >= TIMES; }
+static bool is_copied(int64_t columns, int64_t times) {
+  return columns % PERIOD == 0 && times >= (dp_isa_holds_avx512() ? TIMES_AVX512 : TIMES);
+}
 
 // Bytes for a block, whether it is copied or not.
 static uint64_t block_bytes(int64_t rows, int64_t columns, int64_t times) {
