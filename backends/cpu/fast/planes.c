@@ -11,8 +11,8 @@
 #include "backends/cpu/onednn/table.h"
 #include "backends/cpu/reference/window.h"
 
-// With fewer channels nothing is gained. Each part copies all images that it reads: more than MOST_PARTS would copy more
-// than they compute.
+// With fewer channels nothing is gained. Each part copies all images that it reads: more than MOST_PARTS would copy
+// more than they compute.
 enum { FEWEST_CHANNELS = 64, MOST_WINDOWS = 256, MOST_ELEMENTS = 4096, MOST_TAPS = 128, MOST_PARTS = 8 };
 // Floats of images that are copied at a time, and of one channel of x, but at least so many samples.
 enum { CHUNK = 1 << 20, CHANNEL = 1 << 16, FEWEST_SAMPLES = 8 };
@@ -44,8 +44,9 @@ static double inside(const dp_window *w) {
 // dp.ConvGradWeight by taps, which computes none in padding but loses by strides with AVX2 alone, and oneDNN, which
 // computes all.
 static bool gains(const dp_kernel_spec *spec, const dp_planes_roles *roles, const dp_window *w) {
-  if (dp_isa_is_avx512(spec->isa)) return !roles->sums && inside(w) <= 0.75;
-  return (roles->sums && w->stride[2] > 1) || inside(w) <= 0.87;
+  const bool strided = w->stride[2] > 1;
+  if (dp_isa_is_avx512(spec->isa)) return !roles->sums && inside(w) <= (roles->backwards && strided ? 0.87 : 0.75);
+  return (roles->sums && strided) || inside(w) <= 0.87;
 }
 
 bool dp_planes_match(const dp_kernel_spec *spec, const dp_planes_roles *roles) {
