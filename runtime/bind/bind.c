@@ -188,7 +188,10 @@ dp_status dp_bind_kernel(dp_bind *b, const dp_node *node, dp_unit *unit) {
   if (!b->last || !same_values(b)) b->last = keep_spec(b, &here);
   const dp_kernel_spec *spec = unit->spec = b->last;
   if (!dp_kernel_takes(unit->kernel, spec) || (unit->kernel->match && !unit->kernel->match(spec)))
-    return dp_fail(EX_DATAERR, "kernel %s cannot take the operands that the plan gives it", in->kernel);
+    return dp_fail(EX_DATAERR,
+                   "kernel %s cannot take the operands that the plan gives it: compile the model again with this "
+                   "version of dpc",
+                   in->kernel);
   bool over = in->n_inputs && in->inputs[0] && in->outputs[0] && unit->in[0] == unit->out[0] &&
               dp_bind_tensor(b, in->outputs[0])->bytes;
   if (over && !unit->kernel->in_place && !dp_op_is(node->op, DP_OP_UPDATE))

@@ -18,7 +18,7 @@ const char *dp_isa_of_machine(void);
 #define DP_ISA_BF16 "avx512_bf16"
 // Whether kernels may use those: this machine has them, and `isa` is that, or NULL for this machine's.
 bool dp_isa_allows_bf16(const char *isa);
-// Whether `isa`, or that of this process where it is NULL, is AVX-512, with or without those.
+// Whether `isa` is AVX-512, with or without those. NULL: what dp_isa_hold_default returns.
 bool dp_isa_is_avx512(const char *isa);
 // Holds oneDNN to `isa` for the rest of the process. EX_UNAVAILABLE when the machine lacks it, EX_CONFIG when it is
 // held to another one already, EX_DATAERR for a name that is none of these.

@@ -22,7 +22,8 @@ enum { MOST_TERMS = 4096 };
 // rows of A than a small tile has read them again. With more than MOST_COPIED oneDNN, which packs all, is as fast or
 // faster.
 enum { FEW_ROWS = 6, MOST_COPIED = 48, COPIED_COLUMNS = 16 * BLOCK, COPIED_TERMS = 64 };
-// With AVX-512 oneDNN packs nothing for so few rows, and is faster from more rows on, and always where B's are those.
+// With AVX-512 oneDNN, which packs nothing for so few rows either, is faster with more than MOST_AVX512 of them, and
+// with any where those of B are a multiple of DP_BLOCK_PAGE apart.
 enum { MOST_AVX512 = 16 };
 
 static int64_t blocks_of(int64_t count) { return (count + BLOCK - 1) / BLOCK; }

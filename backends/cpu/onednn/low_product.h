@@ -1,5 +1,5 @@
-// Products whose result is low: B, which has many elements, is read once and where it lies. oneDNN packs it first,
-// which takes as long as the product of some 20 rows.
+// Products whose result is low: B, which has many elements, is read once and where it lies, by tiles as high as the
+// result. oneDNN's suit more rows.
 #ifndef DP_BACKENDS_CPU_ONEDNN_LOW_PRODUCT_H
 #define DP_BACKENDS_CPU_ONEDNN_LOW_PRODUCT_H
 
