@@ -1,6 +1,7 @@
 // See pool.h. The queue is an array with room for every part of every unit: each part is published once in a run, so
-// the queue never wraps. An item is published when it carries the number of the run. A run is over when no units remain
-// and no worker is inside, so the next run may start with plain writes.
+// the queue never wraps. An item is published when it carries the number of the run, and taken out of any place; all
+// before the head are. A run is over when no units remain and no worker is inside, so the next run may start with plain
+// writes.
 #define _GNU_SOURCE
 #include "runtime/exec/pool.h"
 
@@ -14,19 +15,30 @@
 #include <unistd.h>
 
 enum { SPINS = 2000 };
+static const uint32_t taken_code = UINT32_MAX;  // more than any other
 
 struct dp_pool_state {
-  _Atomic uint64_t *items;     // (parts of all units) run << 32 | code
+  _Atomic uint64_t *items;     // (parts of all units) run << 32 | code or taken_code
   uint32_t *unit_code;         // (n_units) the code of part 0
   int *code_unit;              // (parts of all units)
   atomic_int *before, *parts;  // (n_units) how many remain in this run
   int *n_before;               // (n_units) edges from units that are not ahead
   int n_units;                 // that are not ahead
+  int *device;                 // (n_units) the unit's first, counted over those that have units
+  int n_devices;
+  int *home;  // (n_units) the worker that part 0 is at home with,
+  int of;     // of so many workers; 0: not found yet
 };
 
+typedef struct {
+  dp_pool *pool;
+  int number;  // 0: who runs the pool
+  pthread_t thread;
+} worker;
+
 struct dp_pool {
-  int n_threads;
-  pthread_t *threads;
+  int n_workers, n_threads;  // the first worker has no thread here
+  worker *workers;           // (n_workers)
   // The current run's.
   const dp_task_graph *graph;
   dp_pool_state *state;
@@ -73,38 +85,64 @@ static void relax(void) {
 
 // ---- the queue ------------------------------------------------------------------------------------------------------
 
-// helpers: how many other workers get something to do.
-static void publish(dp_pool *pool, int unit, int helpers) {
+static void publish(dp_pool *pool, int unit) {
   dp_pool_state *state = pool->state;
   unsigned parts = (unsigned)pool->graph->n_parts[unit], at = atomic_fetch_add(&pool->tail, parts);
   for (unsigned p = 0; p < parts; p++)
     atomic_store_explicit(&state->items[at + p], pool->run << 32 | (state->unit_code[unit] + p), memory_order_release);
-  announce(pool, helpers);
 }
 
-static bool take_part(dp_pool *pool, uint32_t *code) {
-  unsigned head = atomic_load(&pool->head);
-  while (head < atomic_load(&pool->tail)) {
-    uint64_t item = atomic_load_explicit(&pool->state->items[head], memory_order_acquire);
-    if (item >> 32 != pool->run) return false;  // another worker is about to write it
-    if (atomic_compare_exchange_weak(&pool->head, &head, head + 1)) {
-      *code = (uint32_t)item;
-      return true;
-    }
+// Devices divide the workers evenly.
+static void find_homes(const dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
+  if (state->of == pool->n_workers) return;
+  state->of = pool->n_workers;
+  for (int u = 0; u < graph->n_units; u++)
+    state->home[u] = (int)((int64_t)state->device[u] * state->of / state->n_devices);
+}
+
+// The worker that a part is at home with; its number is the same in all units of the device.
+static int home_of(const dp_pool_state *state, uint32_t code) {
+  const int unit = state->code_unit[code], home = state->home[unit] + (int)(code - state->unit_code[unit]);
+  return home < state->of ? home : home % state->of;
+}
+
+// Takes the first item that is there; own: that is at home with worker `number`.
+static bool take_from(dp_pool *pool, int number, bool own, uint32_t *code) {
+  const uint64_t taken = pool->run << 32 | taken_code;
+  const unsigned tail = atomic_load(&pool->tail);
+  for (unsigned at = atomic_load(&pool->head); at < tail; at++) {
+    uint64_t item = atomic_load_explicit(&pool->state->items[at], memory_order_acquire);
+    // One that does not carry the run is about to be written.
+    if (item == taken || item >> 32 != pool->run || (own && home_of(pool->state, (uint32_t)item) != number)) continue;
+    if (!atomic_compare_exchange_strong(&pool->state->items[at], &item, taken)) continue;
+    *code = (uint32_t)item;
+    unsigned head = atomic_load(&pool->head);
+    while (head < tail && atomic_load(&pool->state->items[head]) == taken)
+      if (atomic_compare_exchange_weak(&pool->head, &head, head + 1)) head++;
+    return true;
   }
   return false;
 }
 
+// It only reads, so that workers without work do not take the counters from the others.
+static bool has_items(dp_pool *pool) { return atomic_load(&pool->head) < atomic_load(&pool->tail); }
+
+static bool take_part(dp_pool *pool, int number, uint32_t *code) {
+  return take_from(pool, number, true, code) || take_from(pool, number, false, code);
+}
+
 // ---- running --------------------------------------------------------------------------------------------------------
 
-// This worker runs one part of what becomes ready itself, so it need not wake another one for that part.
+// This worker runs one part of what becomes ready itself, unless others wait, so it need not wake another one for that
+// part.
 static void finish(dp_pool *pool, int unit) {
   const dp_task_graph *s = pool->graph;
-  int mine = 1;
+  int mine = !has_items(pool);
   for (int i = s->first_after[unit]; i < s->first_after[unit + 1]; i++) {
     int next = s->after[i];
     if (atomic_fetch_sub(&pool->state->before[next], 1) != 1) continue;
-    publish(pool, next, s->n_parts[next] - mine);
+    publish(pool, next);
+    announce(pool, s->n_parts[next] - mine);
     mine = 0;
   }
   if (atomic_fetch_sub(&pool->to_do, 1) == 1) announce(pool, INT_MAX);
@@ -138,7 +176,10 @@ static void arrive(void *arg, int unit, dp_status status) {
   dp_pool *pool = arg;
   atomic_fetch_add(&pool->inside, 1);
   fail(pool, unit, status);
-  if (atomic_fetch_sub(&pool->state->before[unit], 1) == 1) publish(pool, unit, pool->graph->n_parts[unit]);
+  if (atomic_fetch_sub(&pool->state->before[unit], 1) == 1) {
+    publish(pool, unit);
+    announce(pool, pool->graph->n_parts[unit]);
+  }
   atomic_fetch_sub(&pool->inside, 1);
 }
 
@@ -153,18 +194,13 @@ static void execute(dp_pool *pool, uint32_t code) {
   if (atomic_fetch_sub(&pool->state->parts[unit], 1) == 1) finish(pool, unit);
 }
 
-// Whether a part may be waiting. It only reads, so that workers without work do not take the counters from the others.
-static bool may_have_work(dp_pool *pool) {
-  return atomic_load(&pool->to_do) && atomic_load(&pool->head) < atomic_load(&pool->tail);
-}
-
 // Runs parts until none are ready. Returns whether it ran any.
-static bool run_one_part(dp_pool *pool) {
+static bool run_parts(dp_pool *pool, int number) {
   uint32_t code;
   bool any = false;
-  if (!may_have_work(pool)) return false;
+  if (!atomic_load(&pool->to_do) || !has_items(pool)) return false;
   atomic_fetch_add(&pool->inside, 1);
-  while (atomic_load(&pool->to_do) && take_part(pool, &code)) {
+  while (atomic_load(&pool->to_do) && take_part(pool, number, &code)) {
     execute(pool, code);
     any = true;
   }
@@ -172,12 +208,12 @@ static bool run_one_part(dp_pool *pool) {
   return any;
 }
 
-// Works until *over, which another thread sets, equals `value`.
-static void work_until(dp_pool *pool, atomic_int *over, int value) {
+// Works as worker `number` until *over, which another thread sets, equals `value`.
+static void work_until(dp_pool *pool, int number, atomic_int *over, int value) {
   for (int spins = 0;;) {
     unsigned seen = atomic_load(&pool->news);
     if (atomic_load(over) == value) return;
-    if (run_one_part(pool)) {
+    if (run_parts(pool, number)) {
       spins = 0;
     } else if (++spins < SPINS) {
       relax();
@@ -188,9 +224,9 @@ static void work_until(dp_pool *pool, atomic_int *over, int value) {
   }
 }
 
-static void *worker(void *arg) {
-  dp_pool *pool = arg;
-  work_until(pool, &pool->stop, 1);
+static void *work(void *arg) {
+  const worker *w = arg;
+  work_until(w->pool, w->number, &w->pool->stop, 1);
   return NULL;
 }
 
@@ -201,6 +237,7 @@ static bool is_ahead(const dp_task_graph *graph, int unit) {
 static void start_after(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state, dp_status failure) {
   pool->graph = graph;
   pool->state = state;
+  find_homes(pool, graph, state);
   pool->run = (pool->run + 1) & UINT32_MAX;
   if (!pool->run) pool->run = 1;  // 0 marks items that were never published
   atomic_store(&pool->head, 0);
@@ -212,9 +249,10 @@ static void start_after(dp_pool *pool, const dp_task_graph *graph, dp_pool_state
   for (int u = 0; u < graph->n_units && graph->arrives_at; u++)
     if (graph->arrives_at[u] >= 0) atomic_fetch_add(&state->before[graph->arrives_at[u]], 1);
   atomic_store(&pool->failure, failure);
-  atomic_store(&pool->to_do, state->n_units);
   for (int u = 0; u < graph->n_units; u++)
-    if (!state->n_before[u] && !is_ahead(graph, u)) publish(pool, u, graph->n_parts[u]);
+    if (!state->n_before[u] && !is_ahead(graph, u)) publish(pool, u);
+  atomic_store(&pool->to_do, state->n_units);  // only now, so that each worker finds what is at home with it
+  announce(pool, (int)dp_min_i64(INT_MAX, atomic_load(&pool->tail)));
 }
 
 void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
@@ -222,7 +260,7 @@ void dp_pool_start(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *sta
 }
 
 dp_status dp_pool_wait(dp_pool *pool) {
-  work_until(pool, &pool->to_do, 0);
+  work_until(pool, 0, &pool->to_do, 0);
   while (atomic_load(&pool->inside)) relax();
   // What is wrong with the data tells more than what followed from it.
   dp_status refusal = pool->refusal, failure = atomic_load(&pool->failure);
@@ -239,6 +277,22 @@ dp_status dp_pool_run(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *
 
 // ---- making ---------------------------------------------------------------------------------------------------------
 
+static int device_of(const dp_task_graph *graph, int unit) {
+  return graph->n_lanes ? graph->lanes[*graph->lanes_of[unit]].device : 0;
+}
+
+static bool find_devices(const dp_task_graph *graph, dp_pool_state *s) {
+  int64_t all = 1;
+  for (int i = 0; i < graph->n_lanes; i++) all = dp_max_i64(all, (int64_t)graph->lanes[i].device + 1);
+  int *places = calloc((size_t)all, sizeof *places);  // (devices) 1 for those that have units; then their numbers
+  if (!places) return false;
+  for (int u = 0; u < graph->n_units; u++) places[device_of(graph, u)] = 1;
+  for (int64_t d = 0; d < all; d++) places[d] = places[d] ? s->n_devices++ : 0;
+  for (int u = 0; u < graph->n_units; u++) s->device[u] = places[device_of(graph, u)];
+  free(places);
+  return true;
+}
+
 dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) {
   size_t n = (size_t)graph->n_units, items = 0;
   for (size_t u = 0; u < n; u++) items += (size_t)graph->n_parts[u];
@@ -250,7 +304,10 @@ dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) {
   s->before = calloc(n + 1, sizeof *s->before);
   s->parts = calloc(n + 1, sizeof *s->parts);
   s->n_before = calloc(n + 1, sizeof *s->n_before);
-  if (!s->items || !s->unit_code || !s->code_unit || !s->before || !s->parts || !s->n_before) {
+  s->device = calloc(n + 1, sizeof *s->device);
+  s->home = calloc(n + 1, sizeof *s->home);
+  if (!s->items || !s->unit_code || !s->code_unit || !s->before || !s->parts || !s->n_before || !s->device ||
+      !s->home || !find_devices(graph, s)) {
     dp_pool_release(s);
     return dp_fail(DP_EX_MEMORY, "no memory for a program of %zu steps", n);
   }
@@ -276,6 +333,8 @@ void dp_pool_release(dp_pool_state *state) {
   free((void *)state->before);
   free((void *)state->parts);
   free(state->n_before);
+  free(state->device);
+  free(state->home);
   free(state);
 }
 
@@ -283,13 +342,17 @@ dp_status dp_pool_create(int workers, dp_pool **pool) {
   dp_pool *p = calloc(1, sizeof *p);
   if (!p) return dp_fail(DP_EX_MEMORY, "no memory for the workers");
   pthread_mutex_init(&p->refusing, NULL);
-  p->threads = calloc((size_t)workers, sizeof *p->threads);
-  if (!p->threads) {
+  p->workers = calloc((size_t)workers, sizeof *p->workers);
+  if (!p->workers) {
     free(p);
     return dp_fail(DP_EX_MEMORY, "no memory for the workers");
   }
+  p->n_workers = workers;
   for (; p->n_threads < workers - 1; p->n_threads++) {
-    int error = pthread_create(&p->threads[p->n_threads], NULL, worker, p);
+    worker *w = &p->workers[p->n_threads + 1];
+    w->pool = p;
+    w->number = p->n_threads + 1;
+    int error = pthread_create(&w->thread, NULL, work, w);
     if (!error) continue;
     int made = p->n_threads;
     dp_pool_destroy(p);
@@ -304,9 +367,9 @@ void dp_pool_destroy(dp_pool *pool) {
   if (!pool) return;
   atomic_store(&pool->stop, 1);
   announce(pool, INT_MAX);
-  for (int i = 0; i < pool->n_threads; i++) pthread_join(pool->threads[i], NULL);
+  for (int i = 1; i <= pool->n_threads; i++) pthread_join(pool->workers[i].thread, NULL);
   pthread_mutex_destroy(&pool->refusing);
-  free(pool->threads);
+  free(pool->workers);
   free(pool);
 }
 

@@ -6,6 +6,10 @@
 // may run; the worker that finishes the last part makes the successors ready. The caller of dp_pool_run works too, so
 // one thread is enough.
 //
+// A worker prefers the parts that are at home with it: devices divide the workers evenly, and a part with the same
+// number of any unit of a device has the same home. So what it computes on lies in its caches, and on a machine with
+// several nodes of memory where it was touched first. Who finds none of its own takes any other.
+//
 // While a task graph runs, nothing allocates or locks: it uses counters and a queue of atomics. Idle workers spin
 // briefly, then sleep on a futex.
 #ifndef DP_RUNTIME_EXEC_POOL_H

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "tests/ir/text/text_helper.h"
@@ -118,6 +119,81 @@ TEST(Pool, AChainAndAFan) {
     fan.Begin();
     ASSERT_EQ(Message(dp_pool_run(pool.pool, &fan.graph, fan.state)), "");
     ASSERT_TRUE(fan.AllRan());
+  }
+}
+
+// Units of several devices, one after the other on each, whose parts wait until all parts of all devices' units with
+// that number have begun. With one device, or with one part to a unit, no worker is free then for what is at home with
+// another.
+class Homes {
+ public:
+  Homes(int devices, int parts, int units) : devices_(devices), parts_(parts), begun_(units), by_(devices * parts) {
+    for (int u = 0; u < devices * units; u++) {
+      first_.push_back(static_cast<int>(after_.size()));
+      if (u + devices < devices * units) after_.push_back(u + devices);
+      n_before_.push_back(u >= devices);
+      n_parts_.push_back(parts);
+      lane_of_.push_back(u % devices);
+      n_lanes_of_.push_back(1);
+    }
+    first_.push_back(static_cast<int>(after_.size()));
+    after_.push_back(0);
+    for (int &lane : lane_of_) lanes_of_.push_back(&lane);
+    for (int d = 0; d < devices; d++) lanes_.push_back({3 * d + 1, false, false});  // others are elsewhere
+    graph = {};
+    graph.n_units = devices * units;
+    graph.n_parts = n_parts_.data();
+    graph.n_before = n_before_.data();
+    graph.first_after = first_.data();
+    graph.after = after_.data();
+    graph.run = Run;
+    graph.context = this;
+    graph.n_lanes = devices;
+    graph.lanes = lanes_.data();
+    graph.n_lanes_of = n_lanes_of_.data();
+    graph.lanes_of = lanes_of_.data();
+    EXPECT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
+  }
+  ~Homes() { dp_pool_release(state); }
+
+  void Begin() {
+    for (auto &n : begun_) n = 0;
+  }
+
+  dp_task_graph graph;
+  dp_pool_state *state = nullptr;
+  std::atomic<int> moved{0};  // parts that ran on another thread than those with their number before
+
+ private:
+  static dp_status Run(void *context, int unit, int part, int) {
+    Homes *h = static_cast<Homes *>(context);
+    std::atomic<int> &begun = h->begun_[unit / h->devices_];
+    begun++;
+    while (begun < h->devices_ * h->parts_) std::this_thread::yield();
+    std::thread::id &by = h->by_[unit % h->devices_ * h->parts_ + part], now = std::this_thread::get_id();
+    if (by != std::thread::id() && by != now) h->moved++;
+    by = now;
+    return DP_OK;
+  }
+
+  int devices_, parts_;
+  std::vector<int> n_parts_, n_before_, first_, after_, lane_of_, n_lanes_of_;
+  std::vector<int *> lanes_of_;
+  std::vector<dp_lane> lanes_;
+  std::vector<std::atomic<int>> begun_;
+  std::vector<std::thread::id> by_;
+};
+
+TEST(Pool, PartsStayAtHome) {
+  const struct { int devices, parts; } shapes[] = {{1, 1}, {1, 2}, {1, 5}, {2, 1}, {4, 1}};
+  for (const auto &s : shapes) {
+    Pool pool(s.devices * s.parts);
+    Homes homes(s.devices, s.parts, 50);
+    for (int run = 0; run < 4; run++) {
+      homes.Begin();
+      ASSERT_EQ(Message(dp_pool_run(pool.pool, &homes.graph, homes.state)), "");
+    }
+    EXPECT_EQ(homes.moved, 0) << s.devices << " devices, " << s.parts << " parts";
   }
 }
 
