@@ -106,29 +106,31 @@ static int home_of(const dp_pool_state *state, uint32_t code) {
   return home < state->of ? home : home % state->of;
 }
 
-// Takes the first item that is there; own: that is at home with worker `number`.
-static bool take_from(dp_pool *pool, int number, bool own, uint32_t *code) {
-  const uint64_t taken = pool->run << 32 | taken_code;
-  const unsigned tail = atomic_load(&pool->tail);
-  for (unsigned at = atomic_load(&pool->head); at < tail; at++) {
-    uint64_t item = atomic_load_explicit(&pool->state->items[at], memory_order_acquire);
-    // One that does not carry the run is about to be written.
-    if (item == taken || item >> 32 != pool->run || (own && home_of(pool->state, (uint32_t)item) != number)) continue;
-    if (!atomic_compare_exchange_strong(&pool->state->items[at], &item, taken)) continue;
-    *code = (uint32_t)item;
-    unsigned head = atomic_load(&pool->head);
-    while (head < tail && atomic_load(&pool->state->items[head]) == taken)
-      if (atomic_compare_exchange_weak(&pool->head, &head, head + 1)) head++;
-    return true;
-  }
-  return false;
-}
-
 // It only reads, so that workers without work do not take the counters from the others.
 static bool has_items(dp_pool *pool) { return atomic_load(&pool->head) < atomic_load(&pool->tail); }
 
+// Moves the head past what is taken.
+static void pass_taken(dp_pool *pool, uint64_t taken, unsigned tail) {
+  unsigned head = atomic_load(&pool->head);
+  while (head < tail && atomic_load(&pool->state->items[head]) == taken)
+    if (atomic_compare_exchange_weak(&pool->head, &head, head + 1)) head++;
+}
+
+// Of the items that are there, worker `number` takes the first one that is at home with it, or else the first.
 static bool take_part(dp_pool *pool, int number, uint32_t *code) {
-  return take_from(pool, number, true, code) || take_from(pool, number, false, code);
+  const uint64_t taken = pool->run << 32 | taken_code;
+  const unsigned tail = atomic_load(&pool->tail);
+  for (int own = 1; own >= 0; own--)
+    for (unsigned at = atomic_load(&pool->head); at < tail; at++) {
+      uint64_t item = atomic_load_explicit(&pool->state->items[at], memory_order_acquire);
+      if (item >> 32 != pool->run) return false;  // another worker is about to write it
+      if (item == taken || (own && home_of(pool->state, (uint32_t)item) != number)) continue;
+      if (!atomic_compare_exchange_strong(&pool->state->items[at], &item, taken)) continue;
+      *code = (uint32_t)item;
+      pass_taken(pool, taken, tail);
+      return true;
+    }
+  return false;
 }
 
 // ---- running --------------------------------------------------------------------------------------------------------
