@@ -1,8 +1,6 @@
 // The CPU as a target. See target.h.
 #include "backends/cpu/target.h"
 
-#include <string.h>
-
 #include "backends/cpu/alignment.h"
 #include "backends/cpu/onednn/isa.h"
 #include "ir/base/machine.h"
@@ -13,7 +11,7 @@ static int threads(int64_t devices) { return (int)dp_max_i64(1, dp_machine_cores
 // Those that oneDNN's convolutions compute in.
 static dp_layout blocks(const char *isa) {
   if (!isa) return DP_LAYOUT_PLAIN;
-  return strncmp(isa, "avx512", strlen("avx512")) ? DP_LAYOUT_NCHW8C : DP_LAYOUT_NCHW16C;
+  return dp_isa_is_avx512(isa) ? DP_LAYOUT_NCHW16C : DP_LAYOUT_NCHW8C;
 }
 
 const dp_target dp_target_cpu = {

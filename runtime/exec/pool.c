@@ -24,10 +24,7 @@ struct dp_pool_state {
   atomic_int *before, *parts;  // (n_units) how many remain in this run
   int *n_before;               // (n_units) edges from units that are not ahead
   int n_units;                 // that are not ahead
-  int *device;                 // (n_units) the unit's first, counted over those that have units
-  int n_devices;
-  int *home;  // (n_units) the worker that part 0 is at home with,
-  int of;     // of so many workers; 0: not found yet
+  int *home;                   // (n_units) the worker that part 0 is at home with
 };
 
 typedef struct {
@@ -92,18 +89,11 @@ static void publish(dp_pool *pool, int unit) {
     atomic_store_explicit(&state->items[at + p], pool->run << 32 | (state->unit_code[unit] + p), memory_order_release);
 }
 
-// Devices divide the workers evenly.
-static void find_homes(const dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state) {
-  if (state->of == pool->n_workers) return;
-  state->of = pool->n_workers;
-  for (int u = 0; u < graph->n_units; u++)
-    state->home[u] = (int)((int64_t)state->device[u] * state->of / state->n_devices);
-}
-
 // The worker that a part is at home with; its number is the same in all units of the device.
-static int home_of(const dp_pool_state *state, uint32_t code) {
+static int home_of(const dp_pool *pool, uint32_t code) {
+  const dp_pool_state *state = pool->state;
   const int unit = state->code_unit[code], home = state->home[unit] + (int)(code - state->unit_code[unit]);
-  return home < state->of ? home : home % state->of;
+  return home < pool->n_workers ? home : home % pool->n_workers;
 }
 
 // It only reads, so that workers without work do not take the counters from the others.
@@ -124,7 +114,7 @@ static bool take_part(dp_pool *pool, int number, uint32_t *code) {
     for (unsigned at = atomic_load(&pool->head); at < tail; at++) {
       uint64_t item = atomic_load_explicit(&pool->state->items[at], memory_order_acquire);
       if (item >> 32 != pool->run) return false;  // another worker is about to write it
-      if (item == taken || (own && home_of(pool->state, (uint32_t)item) != number)) continue;
+      if (item == taken || (own && home_of(pool, (uint32_t)item) != number)) continue;
       if (!atomic_compare_exchange_strong(&pool->state->items[at], &item, taken)) continue;
       *code = (uint32_t)item;
       pass_taken(pool, taken, tail);
@@ -239,7 +229,6 @@ static bool is_ahead(const dp_task_graph *graph, int unit) {
 static void start_after(dp_pool *pool, const dp_task_graph *graph, dp_pool_state *state, dp_status failure) {
   pool->graph = graph;
   pool->state = state;
-  find_homes(pool, graph, state);
   pool->run = (pool->run + 1) & UINT32_MAX;
   if (!pool->run) pool->run = 1;  // 0 marks items that were never published
   atomic_store(&pool->head, 0);
@@ -283,19 +272,20 @@ static int device_of(const dp_task_graph *graph, int unit) {
   return graph->n_lanes ? graph->lanes[*graph->lanes_of[unit]].device : 0;
 }
 
-static bool find_devices(const dp_task_graph *graph, dp_pool_state *s) {
-  int64_t all = 1;
+// Devices that have units divide the workers evenly.
+static bool find_homes(const dp_task_graph *graph, int workers, int *home) {
+  int64_t all = 1, n = 0;
   for (int i = 0; i < graph->n_lanes; i++) all = dp_max_i64(all, (int64_t)graph->lanes[i].device + 1);
   int *places = calloc((size_t)all, sizeof *places);  // (devices) 1 for those that have units; then their numbers
   if (!places) return false;
   for (int u = 0; u < graph->n_units; u++) places[device_of(graph, u)] = 1;
-  for (int64_t d = 0; d < all; d++) places[d] = places[d] ? s->n_devices++ : 0;
-  for (int u = 0; u < graph->n_units; u++) s->device[u] = places[device_of(graph, u)];
+  for (int64_t d = 0; d < all; d++) places[d] = places[d] ? (int)n++ : 0;
+  for (int u = 0; u < graph->n_units; u++) home[u] = (int)(places[device_of(graph, u)] * (int64_t)workers / n);
   free(places);
   return true;
 }
 
-dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) {
+dp_status dp_pool_prepare(const dp_pool *pool, const dp_task_graph *graph, dp_pool_state **state) {
   size_t n = (size_t)graph->n_units, items = 0;
   for (size_t u = 0; u < n; u++) items += (size_t)graph->n_parts[u];
   dp_pool_state *s = calloc(1, sizeof *s);
@@ -306,10 +296,9 @@ dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) {
   s->before = calloc(n + 1, sizeof *s->before);
   s->parts = calloc(n + 1, sizeof *s->parts);
   s->n_before = calloc(n + 1, sizeof *s->n_before);
-  s->device = calloc(n + 1, sizeof *s->device);
   s->home = calloc(n + 1, sizeof *s->home);
-  if (!s->items || !s->unit_code || !s->code_unit || !s->before || !s->parts || !s->n_before || !s->device ||
-      !s->home || !find_devices(graph, s)) {
+  if (!s->items || !s->unit_code || !s->code_unit || !s->before || !s->parts || !s->n_before || !s->home ||
+      !find_homes(graph, pool->n_workers, s->home)) {
     dp_pool_release(s);
     return dp_fail(DP_EX_MEMORY, "no memory for a program of %zu steps", n);
   }
@@ -335,7 +324,6 @@ void dp_pool_release(dp_pool_state *state) {
   free((void *)state->before);
   free((void *)state->parts);
   free(state->n_before);
-  free(state->device);
   free(state->home);
   free(state);
 }
@@ -378,9 +366,8 @@ void dp_pool_destroy(dp_pool *pool) {
 // ---- as an executor -------------------------------------------------------------------------------------------------
 
 static dp_status prepare(void *pool, const dp_task_graph *graph, void **state) {
-  (void)pool;
   dp_pool_state *made;
-  DP_TRY(dp_pool_prepare(graph, &made));
+  DP_TRY(dp_pool_prepare(pool, graph, &made));
   *state = made;
   return DP_OK;
 }

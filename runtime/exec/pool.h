@@ -27,9 +27,9 @@ typedef struct dp_pool dp_pool;
 dp_status dp_pool_create(int workers, dp_pool **pool) DP_MUST_USE;
 void dp_pool_destroy(dp_pool *pool);
 
-// The state of one task graph's runs, allocated at load.
+// The state of one task graph's runs in a pool, allocated at load.
 typedef struct dp_pool_state dp_pool_state;
-dp_status dp_pool_prepare(const dp_task_graph *graph, dp_pool_state **state) DP_MUST_USE;
+dp_status dp_pool_prepare(const dp_pool *pool, const dp_task_graph *graph, dp_pool_state **state) DP_MUST_USE;
 void dp_pool_release(dp_pool_state *state);
 
 // Starts a run of every unit but those that are ahead: the other workers begin. One run at a time.

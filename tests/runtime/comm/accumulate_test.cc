@@ -123,8 +123,8 @@ class Chain {
     dp_pool *pool = nullptr;
     dp_pool_state *state = nullptr;
     std::string message = Message(dp_bound_make(arena_, &binding, &part, n_, &bound));
-    if (message.empty()) message = Message(dp_pool_prepare(&bound.task_graph, &state));
     if (message.empty()) message = Message(dp_pool_create(workers, &pool));
+    if (message.empty()) message = Message(dp_pool_prepare(pool, &bound.task_graph, &state));
     if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, state));
     dp_pool_destroy(pool);
     dp_pool_release(state);

@@ -125,8 +125,8 @@ class Machine {
       bound.slot = slot;
       dp_pool *pool = nullptr;
       dp_pool_state *state = nullptr;
-      message = Message(dp_pool_prepare(&bound.task_graph, &state));
-      if (message.empty()) message = Message(dp_pool_create(workers, &pool));
+      message = Message(dp_pool_create(workers, &pool));
+      if (message.empty()) message = Message(dp_pool_prepare(pool, &bound.task_graph, &state));
       if (message.empty()) message = Message(dp_pool_run(pool, &bound.task_graph, state));
       dp_pool_destroy(pool);
       dp_pool_release(state);

@@ -15,52 +15,63 @@ namespace {
 
 using dp_test::Message;
 
+// The units and edges of a dp_task_graph, by its names.
+struct Edges {
+  std::vector<int> n_parts, n_before, first, after;
+
+  // Ends first and after.
+  dp_task_graph Make(dp_status (*run)(void *, int, int, int), void *context) {
+    first.push_back(static_cast<int>(after.size()));
+    after.push_back(0);
+    dp_task_graph graph = {};
+    graph.n_units = static_cast<int>(n_parts.size());
+    graph.n_parts = n_parts.data();
+    graph.n_before = n_before.data();
+    graph.first_after = first.data();
+    graph.after = after.data();
+    graph.run = run;
+    graph.context = context;
+    return graph;
+  }
+};
+
 // A graph whose edges go from lower to higher units. Running it records order and counts.
 class Graph {
  public:
-  Graph(int units, int edges, int most_parts, unsigned seed) : runs_(units), parts_left_(units) {
+  Graph(const dp_pool *pool, int units, int edges, int most_parts, unsigned seed) : runs_(units), parts_left_(units) {
     std::mt19937 random(seed);
     std::vector<std::vector<int>> after(units);
-    n_before_.resize(units);
+    edges_.n_before.resize(units);
     for (int e = 0; e < edges; e++) {
       int a = static_cast<int>(random() % units), b = static_cast<int>(random() % units);
       if (a == b) continue;
       after[std::min(a, b)].push_back(std::max(a, b));
-      n_before_[std::max(a, b)]++;
+      edges_.n_before[std::max(a, b)]++;
     }
     before_.resize(units);
     for (int u = 0; u < units; u++) {
-      first_.push_back(static_cast<int>(after_.size()));
+      edges_.first.push_back(static_cast<int>(edges_.after.size()));
       for (int v : after[u]) {
-        after_.push_back(v);
+        edges_.after.push_back(v);
         before_[v].push_back(u);
       }
-      n_parts_.push_back(1 + static_cast<int>(random() % most_parts));
+      edges_.n_parts.push_back(1 + static_cast<int>(random() % most_parts));
     }
-    first_.push_back(static_cast<int>(after_.size()));
-    after_.push_back(0);
-    graph = {};
-    graph.n_units = units;
-    graph.n_parts = n_parts_.data();
-    graph.n_before = n_before_.data();
-    graph.first_after = first_.data();
-    graph.after = after_.data();
-    graph.run = Run;
-    graph.context = this;
-    EXPECT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
+    graph = edges_.Make(Run, this);
+    EXPECT_EQ(Message(dp_pool_prepare(pool, &graph, &state)), "");
   }
   ~Graph() { dp_pool_release(state); }
 
   void Begin() {
     for (size_t u = 0; u < runs_.size(); u++) {
       runs_[u] = 0;
-      parts_left_[u] = n_parts_[u];
+      parts_left_[u] = edges_.n_parts[u];
     }
     early = 0;
   }
   bool AllRan() const {
     for (size_t u = 0; u < runs_.size(); u++)
-      if (runs_[u] != n_parts_[u]) return false;
+      if (runs_[u] != edges_.n_parts[u]) return false;
     return true;
   }
 
@@ -72,7 +83,7 @@ class Graph {
  private:
   static dp_status Run(void *context, int unit, int part, int parts) {
     Graph *g = static_cast<Graph *>(context);
-    EXPECT_EQ(parts, g->n_parts_[unit]);
+    EXPECT_EQ(parts, g->edges_.n_parts[unit]);
     EXPECT_LT(part, parts);
     for (int b : g->before_[unit])
       if (g->parts_left_[b]) g->early++;
@@ -81,7 +92,7 @@ class Graph {
     return unit == g->failing ? dp_fail(EX_DATAERR, "unit %d", unit) : DP_OK;
   }
 
-  std::vector<int> n_parts_, n_before_, first_, after_;
+  Edges edges_;
   std::vector<std::vector<int>> before_;
   std::vector<std::atomic<int>> runs_, parts_left_;
 };
@@ -98,7 +109,7 @@ TEST(Pool, EveryUnitOnceInOrder) {
     Pool pool(workers);
     std::vector<std::unique_ptr<Graph>> graphs;
     for (unsigned seed = 0; seed < 8; seed++)
-      graphs.emplace_back(new Graph(1 + 30 * seed, 60 * seed, 1 + seed % 4, seed));
+      graphs.emplace_back(new Graph(pool.pool, 1 + 30 * seed, 60 * seed, 1 + seed % 4, seed));
     for (int round = 0; round < 20; round++)
       for (auto &g : graphs) {
         g->Begin();
@@ -111,7 +122,7 @@ TEST(Pool, EveryUnitOnceInOrder) {
 
 TEST(Pool, AChainAndAFan) {
   Pool pool(4);
-  Graph chain(500, 0, 1, 1), fan(1, 0, 4000, 3);
+  Graph chain(pool.pool, 500, 0, 1, 1), fan(pool.pool, 1, 0, 4000, 3);
   for (int round = 0; round < 10; round++) {
     chain.Begin();
     ASSERT_EQ(Message(dp_pool_run(pool.pool, &chain.graph, chain.state)), "");
@@ -127,32 +138,24 @@ TEST(Pool, AChainAndAFan) {
 // another.
 class Homes {
  public:
-  Homes(int devices, int parts, int units) : devices_(devices), parts_(parts), begun_(units), by_(devices * parts) {
+  Homes(const dp_pool *pool, int devices, int parts, int units)
+      : devices_(devices), parts_(parts), begun_(units), by_(devices * parts) {
     for (int u = 0; u < devices * units; u++) {
-      first_.push_back(static_cast<int>(after_.size()));
-      if (u + devices < devices * units) after_.push_back(u + devices);
-      n_before_.push_back(u >= devices);
-      n_parts_.push_back(parts);
+      edges_.first.push_back(static_cast<int>(edges_.after.size()));
+      if (u + devices < devices * units) edges_.after.push_back(u + devices);
+      edges_.n_before.push_back(u >= devices);
+      edges_.n_parts.push_back(parts);
       lane_of_.push_back(u % devices);
       n_lanes_of_.push_back(1);
     }
-    first_.push_back(static_cast<int>(after_.size()));
-    after_.push_back(0);
     for (int &lane : lane_of_) lanes_of_.push_back(&lane);
     for (int d = 0; d < devices; d++) lanes_.push_back({3 * d + 1, false, false});  // others are elsewhere
-    graph = {};
-    graph.n_units = devices * units;
-    graph.n_parts = n_parts_.data();
-    graph.n_before = n_before_.data();
-    graph.first_after = first_.data();
-    graph.after = after_.data();
-    graph.run = Run;
-    graph.context = this;
+    graph = edges_.Make(Run, this);
     graph.n_lanes = devices;
     graph.lanes = lanes_.data();
     graph.n_lanes_of = n_lanes_of_.data();
     graph.lanes_of = lanes_of_.data();
-    EXPECT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
+    EXPECT_EQ(Message(dp_pool_prepare(pool, &graph, &state)), "");
   }
   ~Homes() { dp_pool_release(state); }
 
@@ -177,7 +180,8 @@ class Homes {
   }
 
   int devices_, parts_;
-  std::vector<int> n_parts_, n_before_, first_, after_, lane_of_, n_lanes_of_;
+  Edges edges_;
+  std::vector<int> lane_of_, n_lanes_of_;
   std::vector<int *> lanes_of_;
   std::vector<dp_lane> lanes_;
   std::vector<std::atomic<int>> begun_;
@@ -188,7 +192,7 @@ TEST(Pool, PartsStayAtHome) {
   const struct { int devices, parts; } shapes[] = {{1, 1}, {1, 2}, {1, 5}, {2, 1}, {4, 1}};
   for (const auto &s : shapes) {
     Pool pool(s.devices * s.parts);
-    Homes homes(s.devices, s.parts, 50);
+    Homes homes(pool.pool, s.devices, s.parts, 50);
     for (int run = 0; run < 4; run++) {
       homes.Begin();
       ASSERT_EQ(Message(dp_pool_run(pool.pool, &homes.graph, homes.state)), "");
@@ -199,14 +203,14 @@ TEST(Pool, PartsStayAtHome) {
 
 TEST(Pool, NothingToDo) {
   Pool pool(2);
-  Graph empty(0, 0, 1, 1);
+  Graph empty(pool.pool, 0, 0, 1, 1);
   EXPECT_EQ(Message(dp_pool_run(pool.pool, &empty.graph, empty.state)), "");
 }
 
 TEST(Pool, AFailureEndsTheRunAndNothingElse) {
   for (int workers : {1, 4}) {
     Pool pool(workers);
-    Graph g(200, 600, 3, 5);
+    Graph g(pool.pool, 200, 600, 3, 5);
     for (int failing : {0, 57, 199}) {
       g.failing = failing;
       g.Begin();
@@ -247,8 +251,8 @@ TEST(Pool, PlainMemoryIsHandedOn) {
   graph.run = run;
   graph.context = &chain;
   dp_pool_state *state = nullptr;
-  ASSERT_EQ(Message(dp_pool_prepare(&graph, &state)), "");
   Pool pool(3);
+  ASSERT_EQ(Message(dp_pool_prepare(pool.pool, &graph, &state)), "");
   long a = 1, b = 2;
   for (int u = 2; u < kUnits; u++) {
     long c = (a + b) % 1000003;
